@@ -1,0 +1,419 @@
+//! The book of one connection: which requests are in flight, what became of each, and whether the
+//! connection still stands.
+//!
+//! Every transport hands what it receives to this book, and rmcp's service layer takes it from
+//! here. It does not know what carries the messages.
+//!
+//! The results of `tools/call` and `tools/list` never pass through rmcp's types, which guess a
+//! result's kind from its shape and drop what they do not know. rmcp gets a parcel instead: a tool
+//! result whose single text is the raw result, or the failure, which [`unpack`] takes out again.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::model::{
+    CallToolResult, ClientJsonRpcMessage, ClientNotification, ClientRequest, ContentBlock,
+    ErrorCode, ErrorData, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::CallFailure;
+use super::wire::{self, Incoming};
+use crate::config::{Mask, ServerConfig};
+use crate::tool::ServerName;
+
+/// Secrets of this length and more are taken out of what a server says: shorter ones are too often
+/// ordinary words.
+const SHORTEST_SECRET: usize = 8;
+
+/// Messages that wait for rmcp's loop. It only dispatches, so a short queue is enough; a full one
+/// holds the reader back, which bounds memory.
+const INBOX: usize = 4;
+
+/// How many lines of a connection that are no JSON-RPC are logged.
+const NOISE_LOGGED: u64 = 100;
+
+/// Room in an answer for its envelope.
+const ENVELOPE: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Exchange {
+    server: ServerName,
+    secrets: Mask,
+    /// `max_tool_result_bytes`, as it is told when an answer is too large.
+    limit: usize,
+    in_flight: Mutex<HashMap<RequestId, InFlight>>,
+    /// How many requests were sent.
+    sent: AtomicU64,
+    /// The negotiated protocol version, which HTTP repeats in a header.
+    version: Mutex<Option<ProtocolVersion>>,
+    inbox: mpsc::Sender<ServerJsonRpcMessage>,
+    /// Taken by whichever rmcp service runs over this connection: a handshake that is refused is
+    /// followed by another one over the same stream.
+    outbox: tokio::sync::Mutex<mpsc::Receiver<ServerJsonRpcMessage>>,
+    lost: watch::Sender<Option<String>>,
+    tools_changed: Notify,
+    noise: AtomicU64,
+    /// Why a request of the handshake got no usable answer: rmcp would only keep the words.
+    handshake_failure: Mutex<Option<CallFailure>>,
+}
+
+/// A request without its answer.
+#[derive(Debug, Clone)]
+struct InFlight {
+    awaited: Awaited,
+    serial: u64,
+    /// Cancelled when the request is answered or given up.
+    over: CancellationToken,
+}
+
+/// One request, for whoever carries it. Its id alone would not do: the second handshake over a
+/// connection begins again with the ids of the first.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    id: RequestId,
+    serial: u64,
+    over: CancellationToken,
+}
+
+impl Ticket {
+    pub(super) fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Resolves when the request is answered or given up; at once if it already is.
+    pub(super) async fn over(&self) {
+        self.over.cancelled().await;
+    }
+}
+
+/// How the answer to a request reaches its caller.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Awaited {
+    /// As a parcel.
+    Parcel,
+    Initialize,
+    Discover,
+    /// Typed by rmcp.
+    Other,
+}
+
+impl Awaited {
+    fn by(request: &ClientRequest) -> Self {
+        match request {
+            ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_) => Self::Parcel,
+            ClientRequest::InitializeRequest(_) => Self::Initialize,
+            ClientRequest::DiscoverRequest(_) => Self::Discover,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Exchange {
+    pub(super) fn new(server: &ServerConfig, limit: usize) -> Self {
+        let (inbox, outbox) = mpsc::channel(INBOX);
+        Self {
+            server: server.name.clone(),
+            secrets: Mask::of(std::slice::from_ref(server), SHORTEST_SECRET),
+            limit,
+            in_flight: Mutex::default(),
+            sent: AtomicU64::new(0),
+            version: Mutex::default(),
+            inbox,
+            outbox: tokio::sync::Mutex::new(outbox),
+            lost: watch::Sender::new(None),
+            tools_changed: Notify::new(),
+            noise: AtomicU64::new(0),
+            handshake_failure: Mutex::default(),
+        }
+    }
+
+    pub(super) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Takes what the server was given out of what it says, before that is logged or shown.
+    pub(super) fn secrets(&self) -> &Mask {
+        &self.secrets
+    }
+
+    /// The longest message that is stored. A result of the permitted size may travel as structured
+    /// content and again, escaped, as text.
+    pub(super) fn message_limit(&self) -> usize {
+        self.limit.saturating_mul(4).saturating_add(ENVELOPE)
+    }
+
+    /// Notes what is about to be sent, so that its answer is recognised.
+    pub(super) fn sending(&self, message: &ClientJsonRpcMessage) {
+        let mut in_flight = lock(&self.in_flight);
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                let awaited = Awaited::by(&request.request);
+                let request_in_flight = InFlight {
+                    awaited,
+                    serial: self.sent.fetch_add(1, Ordering::Relaxed),
+                    over: CancellationToken::new(),
+                };
+                in_flight.insert(request.id.clone(), request_in_flight);
+            }
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                    && let Some(abandoned) = in_flight.remove(id)
+                {
+                    abandoned.over.cancel();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The request in flight with this id; a spent ticket when there is none any more.
+    pub(super) fn ticket(&self, id: RequestId) -> Ticket {
+        let in_flight = lock(&self.in_flight);
+        let (serial, over) = match in_flight.get(&id) {
+            Some(waits) => (waits.serial, waits.over.clone()),
+            None => (u64::MAX, CancellationToken::new()),
+        };
+        if serial == u64::MAX {
+            over.cancel();
+        }
+        Ticket { id, serial, over }
+    }
+
+    pub(super) fn waits(&self, ticket: &Ticket) -> bool {
+        lock(&self.in_flight)
+            .get(&ticket.id)
+            .is_some_and(|waits| waits.serial == ticket.serial)
+    }
+
+    pub(super) fn protocol_version(&self) -> Option<ProtocolVersion> {
+        lock(&self.version).clone()
+    }
+
+    /// Hands on what a server said.
+    pub(super) async fn receive(&self, incoming: Incoming) {
+        match incoming {
+            Incoming::Result { id, result } => match self.take(Some(id)) {
+                Some((id, awaited, _over)) => self.answer(id, awaited, result).await,
+                None => self.log_stray("a result"),
+            },
+            Incoming::Error { id, code, message } => {
+                self.settle(id, CallFailure::Rejected { code, message })
+                    .await;
+            }
+            Incoming::Broken { id, why } => {
+                let why = self.secrets.apply(&why).into_owned();
+                tracing::warn!(server = %self.server, "an unreadable answer: {why}");
+                self.settle(id, CallFailure::Unreadable(why)).await;
+            }
+            Incoming::Oversized { id, bytes } => {
+                tracing::warn!(server = %self.server, bytes, "an answer over the limit was not read");
+                self.settle(id, self.too_large(bytes)).await;
+            }
+            Incoming::Call { method, message } => self.call(&method, &message).await,
+            Incoming::Noise(text) => {
+                let before = self.noise.fetch_add(1, Ordering::Relaxed);
+                if before < NOISE_LOGGED {
+                    let text = self.secrets.apply(&text);
+                    tracing::info!(server = %self.server, "skipped what is no JSON-RPC: {text}");
+                } else if before == NOISE_LOGGED {
+                    tracing::info!(server = %self.server, "and so on: no more of this is logged");
+                }
+            }
+        }
+    }
+
+    pub(super) fn too_large(&self, bytes: u64) -> CallFailure {
+        CallFailure::TooLarge {
+            bytes,
+            limit: self.limit as u64,
+        }
+    }
+
+    /// Ends one request with a failure, if it still waits.
+    pub(super) async fn fail(&self, ticket: &Ticket, failure: CallFailure) {
+        if self.waits(ticket) {
+            self.settle(Some(ticket.id.clone()), failure).await;
+        }
+    }
+
+    /// Ends the connection. The first reason stands.
+    pub(super) fn lose(&self, reason: impl Into<String>) {
+        let mut reason = Some(reason.into());
+        self.lost.send_if_modified(|lost| {
+            let first = lost.is_none();
+            if first {
+                *lost = reason.take();
+            }
+            first
+        });
+    }
+
+    /// Resolves when the connection is lost.
+    pub(super) async fn lost(&self) -> String {
+        let mut lost = self.lost.subscribe();
+        // The sender lives in `self`, so the wait ends only with a reason.
+        match lost.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
+            Err(_) => String::from("the connection was dropped"),
+        }
+    }
+
+    pub(super) fn loss(&self) -> Option<String> {
+        self.lost.borrow().clone()
+    }
+
+    pub(super) async fn tools_changed(&self) {
+        self.tools_changed.notified().await;
+    }
+
+    /// The tools may have changed without our hearing of it.
+    pub(super) fn suspect_change(&self) {
+        self.tools_changed.notify_one();
+    }
+
+    pub(super) fn take_handshake_failure(&self) -> Option<CallFailure> {
+        lock(&self.handshake_failure).take()
+    }
+
+    /// The next message for rmcp; `None` once the connection is lost and everything was read.
+    pub(super) async fn next(&self) -> Option<ServerJsonRpcMessage> {
+        let mut outbox = self.outbox.lock().await;
+        tokio::select! {
+            biased;
+            message = outbox.recv() => message,
+            _ = self.lost() => None,
+        }
+    }
+
+    /// The request that an answer belongs to. One that lost its id belongs to the only request in
+    /// flight, if there is only one. The guard declares the request over when it is dropped, which
+    /// must not be before the answer was handed on: it may stop the very task that does so.
+    fn take(&self, id: Option<RequestId>) -> Option<(RequestId, Awaited, DropGuard)> {
+        let mut in_flight = lock(&self.in_flight);
+        let id = match id {
+            Some(id) if in_flight.contains_key(&id) => id,
+            // Our ids are numbers; some servers give them back as strings.
+            Some(RequestId::String(text)) => RequestId::Number(text.parse().ok()?),
+            Some(_) => return None,
+            None if in_flight.len() == 1 => in_flight.keys().next()?.clone(),
+            None => return None,
+        };
+        let (id, InFlight { awaited, over, .. }) = in_flight.remove_entry(&id)?;
+        Some((id, awaited, over.drop_guard()))
+    }
+
+    async fn settle(&self, id: Option<RequestId>, failure: CallFailure) {
+        match self.take(id) {
+            Some((id, awaited, _over)) => self.end(id, awaited, failure).await,
+            None => self.log_stray(&failure.to_string()),
+        }
+    }
+
+    async fn end(&self, id: RequestId, awaited: Awaited, failure: CallFailure) {
+        let message = match awaited {
+            Awaited::Parcel => pack(id, Err(failure)),
+            _ => {
+                let message = failure.to_string();
+                let code = match failure {
+                    CallFailure::Rejected { code, .. } => i32::try_from(code).unwrap_or(0),
+                    failure => {
+                        *lock(&self.handshake_failure) = Some(failure);
+                        ErrorCode::INTERNAL_ERROR.0
+                    }
+                };
+                let error = ErrorData::new(ErrorCode(code), message, None);
+                ServerJsonRpcMessage::error(error, Some(id))
+            }
+        };
+        self.hand_on(message).await;
+    }
+
+    async fn answer(&self, id: RequestId, awaited: Awaited, result: String) {
+        let typed = match awaited {
+            Awaited::Parcel => return self.hand_on(pack(id, Ok(result))).await,
+            Awaited::Initialize => {
+                serde_json::from_str(&result).map(ServerResult::InitializeResult)
+            }
+            Awaited::Discover => serde_json::from_str(&result).map(ServerResult::DiscoverResult),
+            Awaited::Other => serde_json::from_str(&result),
+        };
+        match typed {
+            Ok(result) => {
+                let version = match &result {
+                    ServerResult::InitializeResult(result) => Some(result.protocol_version.clone()),
+                    ServerResult::DiscoverResult(_) => Some(ProtocolVersion::V_2026_07_28),
+                    _ => None,
+                };
+                if version.is_some() {
+                    *lock(&self.version) = version;
+                }
+                self.hand_on(ServerJsonRpcMessage::response(result, id))
+                    .await;
+            }
+            Err(error) => {
+                let failure = CallFailure::Unreadable(format!("its answer: {error}"));
+                self.end(id, awaited, failure).await;
+            }
+        }
+    }
+
+    async fn call(&self, method: &str, message: &str) {
+        match method {
+            "notifications/tools/list_changed" => self.suspect_change(),
+            "notifications/message" => {
+                let message = self.secrets.apply(message);
+                tracing::debug!(server = %self.server, "log message: {}", wire::excerpt(&message));
+            }
+            _ => match serde_json::from_str(message) {
+                Ok(message) => self.hand_on(message).await,
+                Err(error) => {
+                    tracing::debug!(server = %self.server, method, "skipped a message: {error}");
+                }
+            },
+        }
+    }
+
+    async fn hand_on(&self, message: ServerJsonRpcMessage) {
+        // Fails only when the receiver is gone, and it lives in `self`.
+        let _ = self.inbox.send(message).await;
+    }
+
+    fn log_stray(&self, what: &str) {
+        tracing::debug!(server = %self.server, "nobody waits for this answer (any more): {what}");
+    }
+}
+
+fn pack(id: RequestId, outcome: Result<String, CallFailure>) -> ServerJsonRpcMessage {
+    let (text, is_failure) = match outcome {
+        Ok(result) => (result, false),
+        Err(failure) => (serde_json::to_string(&failure).unwrap_or_default(), true),
+    };
+    let mut parcel = CallToolResult::default();
+    parcel.content = vec![ContentBlock::text(text)];
+    parcel.is_error = Some(is_failure);
+    ServerJsonRpcMessage::response(ServerResult::CallToolResult(parcel), id)
+}
+
+/// Takes a raw result, or the failure, out of the parcel that rmcp carried.
+pub(super) fn unpack(parcel: CallToolResult) -> Result<Box<RawValue>, CallFailure> {
+    let is_failure = parcel.is_error == Some(true);
+    let Some(ContentBlock::Text(text)) = parcel.content.into_iter().next() else {
+        return Err(CallFailure::Unreadable(String::from("no result")));
+    };
+    if is_failure {
+        return Err(serde_json::from_str(&text.text)
+            .unwrap_or_else(|error| CallFailure::Unreadable(error.to_string())));
+    }
+    RawValue::from_string(text.text).map_err(|error| CallFailure::Unreadable(error.to_string()))
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing panics while a lock is held; and if it did, the maps would still be whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
