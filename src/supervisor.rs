@@ -1,0 +1,221 @@
+//! The life of one downstream server: connect, list, serve, and when it is lost, wait and connect
+//! again, for ever.
+//!
+//! The only caller of [`downstream::connect`]. It publishes what it knows and takes no orders but
+//! to stop: nobody can ask for a reconnect, so only a lost connection makes one (contract D2).
+//! Programs, budgets and results are not known here.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalogue::Catalogue;
+use crate::config::{ServerConfig, ToolRules};
+use crate::downstream::{self, Connection};
+
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+/// A connection that held this long was a good one: the next loss starts from the first delay.
+const HELD: Duration = Duration::from_secs(30);
+
+/// What the rest of the server knows of one downstream server.
+#[derive(Debug, Clone)]
+pub enum ServerState {
+    /// The first attempt has not ended yet.
+    Connecting,
+    Up(Arc<Live>),
+    /// Not connected; the next attempt is on its way.
+    Down {
+        reason: String,
+    },
+}
+
+/// A connected server.
+#[derive(Debug)]
+pub struct Live {
+    pub connection: Connection,
+    pub catalogue: Catalogue,
+    /// From the start of the attempt to the listed tools.
+    pub connected_in: Duration,
+    /// Whether a result of this server was marked as wrapped: what it does not mark is then meant
+    /// as it is (contract R4).
+    pub marks_results: AtomicBool,
+}
+
+/// Keeps one server connected until `stop`; then closes it in good order.
+pub async fn supervise(
+    server: ServerConfig,
+    rules: ToolRules,
+    max_result_bytes: usize,
+    state: watch::Sender<ServerState>,
+    stop: CancellationToken,
+) {
+    let mut backoff = Backoff::default();
+    loop {
+        let started = Instant::now();
+        let attempt = connect(&server, &rules, max_result_bytes);
+        let attempt = tokio::select! {
+            attempt = tokio::time::timeout(server.connect_timeout, attempt) => attempt,
+            () = stop.cancelled() => return,
+        };
+        let reason = match attempt {
+            Ok(Ok((connection, catalogue))) => {
+                tracing::info!(server = %server.name, tools = catalogue.len(), "connected");
+                let connected_in = started.elapsed();
+                let live = Live {
+                    connection: connection.clone(),
+                    catalogue,
+                    connected_in,
+                    marks_results: AtomicBool::new(false),
+                };
+                state.send_replace(ServerState::Up(Arc::new(live)));
+                let since = Instant::now();
+                let lost = serve(&server, &rules, &connection, &state, connected_in, &stop).await;
+                let Some(reason) = lost else {
+                    connection.shutdown().await;
+                    return;
+                };
+                // At once: to close what is left of it may take seconds.
+                state.send_replace(ServerState::Down {
+                    reason: reason.clone(),
+                });
+                // Its process group, its session.
+                connection.shutdown().await;
+                if since.elapsed() >= HELD {
+                    backoff = Backoff::default();
+                }
+                reason
+            }
+            Ok(Err(reason)) => reason,
+            Err(_) => format!(
+                "no connection within connect_timeout_seconds={}",
+                server.connect_timeout.as_secs_f64()
+            ),
+        };
+        let delay = backoff.next(fastrand::f64());
+        tracing::warn!(
+            server = %server.name,
+            next_attempt_in = format!("{:.1}s", delay.as_secs_f64()),
+            "not connected: {reason}"
+        );
+        state.send_replace(ServerState::Down { reason });
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+async fn connect(
+    server: &ServerConfig,
+    rules: &ToolRules,
+    max_result_bytes: usize,
+) -> Result<(Connection, Catalogue), String> {
+    let connection = downstream::connect(server, max_result_bytes)
+        .await
+        .map_err(|error| error.to_string())?;
+    match connection.list_tools().await {
+        Ok(tools) => {
+            let catalogue = Catalogue::new(&server.name, tools, rules);
+            Ok((connection, catalogue))
+        }
+        Err(failure) => {
+            connection.shutdown().await;
+            Err(format!("tools/list: {failure}"))
+        }
+    }
+}
+
+/// Follows a live connection. The reason of its loss, or `None` when told to stop.
+async fn serve(
+    server: &ServerConfig,
+    rules: &ToolRules,
+    connection: &Connection,
+    state: &watch::Sender<ServerState>,
+    connected_in: Duration,
+    stop: &CancellationToken,
+) -> Option<String> {
+    let closed = connection.closed();
+    tokio::pin!(closed);
+    loop {
+        tokio::select! {
+            reason = &mut closed => return Some(reason),
+            () = stop.cancelled() => return None,
+            () = connection.tools_changed() => {}
+        }
+        let listed = tokio::select! {
+            reason = &mut closed => return Some(reason),
+            () = stop.cancelled() => return None,
+            listed = tokio::time::timeout(server.connect_timeout, connection.list_tools()) => listed,
+        };
+        match listed {
+            Ok(Ok(tools)) => {
+                let catalogue = Catalogue::new(&server.name, tools, rules);
+                tracing::info!(server = %server.name, tools = catalogue.len(), "tools changed");
+                let live = Live {
+                    connection: connection.clone(),
+                    catalogue,
+                    connected_in,
+                    marks_results: AtomicBool::new(false),
+                };
+                state.send_replace(ServerState::Up(Arc::new(live)));
+            }
+            // A list that cannot be had from a live server is no loss (D2): the old one stands.
+            Ok(Err(failure)) => {
+                tracing::warn!(server = %server.name, "tools changed, but not listed: {failure}");
+            }
+            Err(_) => {
+                tracing::warn!(server = %server.name, "tools changed, but the list did not come");
+            }
+        }
+    }
+}
+
+/// Capped exponential delays. Jitter keeps servers that were lost together from coming back
+/// together; it only shortens, so that the cap is a cap.
+#[derive(Debug)]
+struct Backoff {
+    ceiling: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            ceiling: FIRST_DELAY,
+        }
+    }
+}
+
+impl Backoff {
+    /// The next delay, for a random number from 0 to 1.
+    fn next(&mut self, random: f64) -> Duration {
+        let ceiling = self.ceiling;
+        self.ceiling = (ceiling * 2).min(LONGEST_DELAY);
+        let jittered = ceiling.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0);
+        jittered.max(FIRST_DELAY.min(ceiling))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: D1
+    #[test]
+    fn delays_grow_from_one_second_to_sixty_and_jitter_stays_below() {
+        for (random, expected) in [
+            (1.0, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]),
+            (0.5, [1.0, 1.5, 3.0, 6.0, 12.0, 24.0, 45.0, 45.0]),
+            (0.0, [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]),
+        ] {
+            let mut backoff = Backoff::default();
+            let delays = expected.map(|_| backoff.next(random).as_secs_f64());
+            assert_eq!(delays, expected, "random {random}");
+        }
+    }
+}
