@@ -1,0 +1,241 @@
+//! Finding the Python that programs run on: the base interpreter behind venvs, version-manager
+//! shims and symlinks, asked once. Backends are not known here.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "one of the places where processes are spawned"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::process::Command;
+
+use super::SandboxError;
+
+/// The oldest Python that the child's half runs on.
+pub const OLDEST: (u32, u32) = (3, 9);
+
+/// A cold shim of a version manager takes a tenth of a second; a network home directory, more.
+const PROBE_LIMIT: Duration = Duration::from_secs(15);
+
+/// Prints what we need to know as one JSON object. Works on every Python that could be found, so
+/// that one that is too old is named as such.
+const PROBE: &str = r#"
+import json, os, sys
+base = getattr(sys, "_base_executable", None) or sys.executable
+print(json.dumps({
+    "implementation": sys.implementation.name,
+    "version": list(sys.version_info[:3]),
+    "executable": os.path.realpath(base),
+}))
+"#;
+
+/// A base interpreter that was asked and answered.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Interpreter {
+    /// The real file, with every symlink resolved.
+    pub executable: PathBuf,
+    pub version: (u32, u32, u32),
+}
+
+impl Interpreter {
+    pub fn version(&self) -> String {
+        let (major, minor, micro) = self.version;
+        format!("{major}.{minor}.{micro}")
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    implementation: String,
+    version: (u32, u32, u32),
+    executable: PathBuf,
+}
+
+/// The interpreter that the configuration names, else the first usable one on `PATH`.
+pub async fn find(configured: Option<&Path>) -> Result<Interpreter, SandboxError> {
+    if let Some(path) = configured {
+        return probe(path)
+            .await
+            .map_err(|reason| SandboxError::Interpreter {
+                reason: format!(
+                    "execution.python names '{}', which {reason}",
+                    path.display()
+                ),
+            });
+    }
+    let mut rejected = Vec::new();
+    for candidate in candidates(&std::env::var_os("PATH").unwrap_or_default()) {
+        match probe(&candidate).await {
+            Ok(interpreter) => return Ok(interpreter),
+            Err(reason) => rejected.push(format!("'{}' {reason}", candidate.display())),
+        }
+    }
+    let reason = if rejected.is_empty() {
+        "there is no Python on PATH".to_owned()
+    } else {
+        rejected.truncate(4);
+        format!("no Python on PATH can be used ({})", rejected.join("; "))
+    };
+    Err(SandboxError::Interpreter { reason })
+}
+
+/// Everything on `path` that is called like a Python 3, folder by folder.
+fn candidates(path: &std::ffi::OsStr) -> Vec<PathBuf> {
+    let names: Vec<String> = std::iter::once("python3".to_owned())
+        .chain(
+            (OLDEST.1..=20)
+                .rev()
+                .map(|minor| format!("python3.{minor}")),
+        )
+        .chain(std::iter::once("python".to_owned()))
+        .collect();
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .flat_map(|folder| {
+            names
+                .iter()
+                .map(move |name| folder.join(name))
+                .collect::<Vec<_>>()
+        })
+        .filter(|candidate| candidate.is_file())
+        .collect()
+}
+
+/// Asks one interpreter. A failure reads on after "'<path>' ".
+async fn probe(path: &Path) -> Result<Interpreter, String> {
+    // The server's own environment: a shim needs it to find what it stands for. `-I` keeps Python
+    // itself from listening to it.
+    let answer: Answer = ask(Command::new(path), PROBE).await?;
+    if answer.implementation != "cpython" {
+        return Err(format!(
+            "is {}, where CPython is needed",
+            answer.implementation
+        ));
+    }
+    let (major, minor, micro) = answer.version;
+    if (major, minor) < OLDEST {
+        let (oldest_major, oldest_minor) = OLDEST;
+        return Err(format!(
+            "is Python {major}.{minor}.{micro}, where {oldest_major}.{oldest_minor} or newer is needed"
+        ));
+    }
+    Ok(Interpreter {
+        executable: answer.executable,
+        version: answer.version,
+    })
+}
+
+/// Has an interpreter print one JSON value. A failure reads on after "'<path>' ".
+pub(super) async fn ask<T: serde::de::DeserializeOwned>(
+    mut command: Command,
+    question: &str,
+) -> Result<T, String> {
+    command.arg("-B");
+    ask_and_write(command, question).await
+}
+
+/// The same, with bytecode written where the command says.
+pub(super) async fn ask_and_write<T: serde::de::DeserializeOwned>(
+    mut command: Command,
+    question: &str,
+) -> Result<T, String> {
+    command
+        .args(["-I", "-S", "-X", "utf8", "-c", question])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(PROBE_LIMIT, command.output())
+        .await
+        .map_err(|_| format!("did not answer within {} s", PROBE_LIMIT.as_secs()))?
+        .map_err(|error| format!("cannot be started: {error}"))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let last = stderr
+            .lines()
+            .rfind(|line| !line.trim().is_empty())
+            .unwrap_or("no message");
+        let last: String = last.chars().take(200).collect();
+        return Err(format!("ended with {}: {last}", output.status));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| "does not answer as a Python would".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn an_earlier_folder_wins_and_python3_comes_before_numbered_ones() {
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (folder, name) in [
+            (&second, "python3"),
+            (&first, "python3.9"),
+            (&first, "python3"),
+        ] {
+            script(folder.path(), name, "");
+        }
+        let path = std::env::join_paths([first.path(), second.path()]).unwrap();
+        let expected = [
+            first.path().join("python3"),
+            first.path().join("python3.9"),
+            second.path().join("python3"),
+        ];
+        assert_eq!(candidates(&path), expected);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_used_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = |implementation: &str, minor: u32| {
+            format!(
+                "#!/bin/sh\necho '{{\"implementation\":\"{implementation}\",\"version\":[3,{minor},1],\"executable\":\"/x\"}}'\n"
+            )
+        };
+        for (text, expected) in [
+            (
+                answer("cpython", 8),
+                "is Python 3.8.1, where 3.9 or newer is needed",
+            ),
+            (answer("pypy", 11), "is pypy, where CPython is needed"),
+            (
+                "#!/bin/sh\necho hello\n".to_owned(),
+                "does not answer as a Python would",
+            ),
+            (
+                "#!/bin/sh\necho 'pyenv: python3: command not found' >&2; exit 127\n".to_owned(),
+                "ended with exit status: 127: pyenv: python3: command not found",
+            ),
+        ] {
+            let path = script(folder.path(), "python3", &text);
+            assert_eq!(probe(&path).await.unwrap_err(), expected);
+        }
+        let missing = probe(&folder.path().join("nothing")).await.unwrap_err();
+        assert!(missing.starts_with("cannot be started: "), "{missing}");
+    }
+
+    #[tokio::test]
+    async fn a_shim_and_a_symlink_lead_to_the_base_interpreter() {
+        let found = find(None).await.expect("a Python 3 on PATH");
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("python3");
+        std::os::unix::fs::symlink(&found.executable, &link).unwrap();
+        assert_eq!(find(Some(&link)).await.unwrap(), found);
+        let shim = format!("#!/bin/sh\nexec {} \"$@\"\n", found.executable.display());
+        let shim = script(folder.path(), "shim", &shim);
+        assert_eq!(find(Some(&shim)).await.unwrap(), found);
+    }
+}

@@ -1,0 +1,299 @@
+use super::*;
+
+const BOTH: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
+const VALUES: Values = Values {
+    own_pid: 1,
+    executable: 256,
+};
+
+/// What the kernel would do, as a small machine for the few instructions in use. It fails on
+/// anything that the kernel's verifier would refuse.
+fn verdict(program: &[Instruction], audit: u32, number: u32, arguments: [u64; 6]) -> u32 {
+    let word = |offset: u32| match offset {
+        NUMBER => number,
+        ARCHITECTURE => audit,
+        _ => {
+            let at = offset - ARGUMENTS;
+            let argument = arguments[(at / 8) as usize];
+            if at.is_multiple_of(8) {
+                argument as u32
+            } else {
+                (argument >> 32) as u32
+            }
+        }
+    };
+    let (mut at, mut accumulator) = (0, 0);
+    loop {
+        let Instruction {
+            code,
+            jump_true,
+            jump_false,
+            k,
+        } = program[at];
+        at += 1;
+        match code {
+            LOAD => accumulator = word(k),
+            AND => accumulator &= k,
+            JUMP => at += k as usize,
+            JUMP_EQUAL | JUMP_AT_LEAST => {
+                let holds = if code == JUMP_EQUAL {
+                    accumulator == k
+                } else {
+                    accumulator >= k
+                };
+                at += usize::from(if holds { jump_true } else { jump_false });
+            }
+            RETURN => return k,
+            other => panic!("unknown instruction {other:#x}"),
+        }
+    }
+}
+
+fn ask(architecture: Architecture, number: u32, arguments: [u64; 6]) -> u32 {
+    verdict(
+        &program(architecture, VALUES),
+        architecture.audit(),
+        number,
+        arguments,
+    )
+}
+
+fn number(architecture: Architecture, name: &str) -> Option<u32> {
+    let call = calls::TABLE.iter().find(|call| call.name == name);
+    architecture.number(call.unwrap_or_else(|| panic!("{name} is not in the table")))
+}
+
+#[test]
+fn the_table_is_consistent() {
+    for architecture in BOTH {
+        let mut seen = std::collections::BTreeMap::new();
+        for call in calls::TABLE {
+            let Some(number) = architecture.number(call) else {
+                continue;
+            };
+            assert_eq!(seen.insert(number, call.name), None, "{} twice", call.name);
+            let known = architecture
+                .known()
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&number));
+            assert!(known, "{} has a number outside the known ones", call.name);
+        }
+    }
+    // Above 423 all architectures share their numbers.
+    for call in calls::TABLE {
+        if call.x86_64.is_some_and(|number| number > 423) {
+            assert_eq!(call.x86_64, call.aarch64, "{}", call.name);
+        }
+    }
+}
+
+#[test]
+fn the_program_is_one_that_a_kernel_accepts() {
+    for architecture in BOTH {
+        let program = program(architecture, VALUES);
+        assert!(
+            program.len() < 700,
+            "{architecture:?}: {} instructions",
+            program.len()
+        );
+        for (index, step) in program.iter().enumerate() {
+            let over = match step.code {
+                JUMP => step.k as usize,
+                JUMP_EQUAL | JUMP_AT_LEAST => step.jump_true.max(step.jump_false).into(),
+                _ => 0,
+            };
+            assert!(
+                index + over < program.len(),
+                "jump out of the program at {index}"
+            );
+        }
+        assert_eq!(program.last().map(|step| step.code), Some(RETURN));
+    }
+}
+
+/// Every number there is, and arguments that no rule allows: the outcome is the policy's.
+#[test]
+fn every_number_has_its_outcome() {
+    let hostile = [u64::MAX; 6];
+    for architecture in BOTH {
+        let program = program(architecture, VALUES);
+        let audit = architecture.audit();
+        for number in (0..3000).chain([0x4000_0000, 0x4000_0029, 0x7fff_ffff, u32::MAX]) {
+            let call = calls::TABLE
+                .iter()
+                .find(|call| architecture.number(call) == Some(number));
+            let known = architecture
+                .known()
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&number));
+            let expected = match call.map(|call| &call.rule) {
+                Some(Rule::Allow) => ALLOW,
+                Some(Rule::Fails(errno)) => ERRNO | errno,
+                Some(Rule::If(_)) => ERRNO | EPERM,
+                None if known => ERRNO | EPERM,
+                None => ERRNO | ENOSYS,
+            };
+            let found = verdict(&program, audit, number, hostile);
+            assert_eq!(
+                found,
+                expected,
+                "{architecture:?} {number} {:?}",
+                call.map(|call| call.name)
+            );
+        }
+    }
+}
+
+#[test]
+fn another_architecture_is_the_end() {
+    for architecture in BOTH {
+        let program = program(architecture, VALUES);
+        // i386, arm, and each other.
+        for audit in [0x4000_0003, 0x4000_0028, 0, 0xc000_003e, 0xc000_00b7] {
+            if audit != architecture.audit() {
+                assert_eq!(verdict(&program, audit, 0, [0; 6]), KILL_PROCESS);
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_are_judged_by_their_arguments() {
+    const THREAD: u64 = 0x3d_0f00;
+    const PAIR: u64 = 0x8_0800;
+    #[rustfmt::skip]
+    let cases: &[(&str, [u64; 6], bool)] = &[
+        // Threads, as glibc and musl start them; fork, vfork, namespaces in any disguise.
+        ("clone", [THREAD, 0, 0, 0, 0, 0], true),
+        ("clone", [0x7d_0f00, 0, 0, 0, 0, 0], true),
+        ("clone", [THREAD | 0x0100_0000, 0, 0, 0, 0, 0], true),
+        ("clone", [17, 0, 0, 0, 0, 0], false),
+        ("clone", [0x0100_0000 | 0x20_0000 | 17, 0, 0, 0, 0, 0], false),
+        ("clone", [0x4111, 0, 0, 0, 0, 0], false),
+        ("clone", [0, 0, 0, 0, 0, 0], false),
+        ("clone", [THREAD | 0x1000_0000, 0, 0, 0, 0, 0], false),
+        ("clone", [THREAD | 0x0002_0000, 0, 0, 0, 0, 0], false),
+        ("clone", [THREAD | 0x4000_0000, 0, 0, 0, 0, 0], false),
+        ("clone", [THREAD | 0x80, 0, 0, 0, 0, 0], false),
+        ("clone", [THREAD | 0x1000, 0, 0, 0, 0, 0], false),
+        // One exec: the descriptor, and nothing but the descriptor.
+        ("execveat", [256, 0, 0, 0, 0x1000, 0], true),
+        ("execveat", [256, 0, 0, 0, 0, 0], false),
+        ("execveat", [256, 0, 0, 0, 0x1100, 0], false),
+        ("execveat", [255, 0, 0, 0, 0x1000, 0], false),
+        ("execveat", [u64::MAX - 99, 0, 0, 0, 0x1000, 0], false),
+        // Memory.
+        ("mmap", [0, 4096, 3, 0x22, u64::MAX, 0], true),
+        ("mmap", [0, 4096, 3, 0x2_0022, u64::MAX, 0], true),
+        ("mmap", [0, 4096, 3, 0x1, 5, 0], true),
+        ("mmap", [0, 4096, 3, 0x2, 5, 0], true),
+        ("mmap", [0, 4096, 3, 0x21, u64::MAX, 0], false),
+        ("mmap", [0, 4096, 3, 0x23, u64::MAX, 0], false),
+        ("mmap", [0, 4096, 3, 0x28, u64::MAX, 0], false),
+        ("mmap", [0, 4096, 3, 0x122, u64::MAX, 0], false),
+        ("mmap", [0, 4096, 3, 0x102, 5, 0], false),
+        // Sockets: stream pairs.
+        ("socketpair", [1, 1, 0, 0, 0, 0], true),
+        ("socketpair", [1, 1 | PAIR, 0, 0, 0, 0], true),
+        ("socketpair", [1, 2, 0, 0, 0, 0], false),
+        ("socketpair", [1, 5, 0, 0, 0, 0], false),
+        ("socketpair", [2, 1, 0, 0, 0, 0], false),
+        ("sendto", [3, 0, 0, 0, 0, 0], true),
+        ("sendto", [3, 0, 0, 0x4040, 0, 0], true),
+        ("sendto", [3, 0, 0, 1, 0, 0], false),
+        ("sendto", [3, 0, 0, 0, 0x1000, 16], false),
+        ("sendto", [3, 0, 0, 0, 0x1_0000_0000, 16], false),
+        ("recvfrom", [3, 0, 0, 2, 0, 0], true),
+        ("recvfrom", [3, 0, 0, 1, 0, 0], false),
+        ("recvfrom", [3, 0, 0, 0x2000, 0, 0], false),
+        ("getsockopt", [3, 1, 3, 0, 0, 0], true),
+        ("getsockopt", [3, 1, 77, 0, 0, 0], false),
+        ("getsockopt", [3, 6, 3, 0, 0, 0], false),
+        // Signals to itself.
+        ("kill", [1, 9, 0, 0, 0, 0], true),
+        ("kill", [0, 9, 0, 0, 0, 0], false),
+        ("kill", [u64::MAX, 9, 0, 0, 0, 0], false),
+        ("kill", [2, 0, 0, 0, 0, 0], false),
+        ("tgkill", [1, 7, 10, 0, 0, 0], true),
+        ("tgkill", [7, 7, 10, 0, 0, 0], false),
+        // Limits are read.
+        ("prlimit64", [0, 7, 0, 0x1000, 0, 0], true),
+        ("prlimit64", [0, 7, 0x1000, 0, 0, 0], false),
+        ("prlimit64", [0, 7, 0x1_0000_0000, 0, 0, 0], false),
+        ("prlimit64", [1, 7, 0, 0x1000, 0, 0], false),
+        // Names of threads, not the parent-death signal, filters or dumping.
+        ("prctl", [15, 0, 0, 0, 0, 0], true),
+        ("prctl", [1, 0, 0, 0, 0, 0], false),
+        ("prctl", [22, 0, 0, 0, 0, 0], false),
+        ("prctl", [4, 1, 0, 0, 0, 0], false),
+        ("ioctl", [0, 0x5401, 0, 0, 0, 0], true),
+        ("ioctl", [0, 0x5412, 0, 0, 0, 0], false),
+        ("ioctl", [0, 0x1_0000_5412, 0, 0, 0, 0], false),
+        ("fcntl", [0, 1030, 0, 0, 0, 0], true),
+        ("fcntl", [0, 1031, 0, 0, 0, 0], false),
+        ("fcntl", [0, 8, 0, 0, 0, 0], false),
+        ("fcntl", [0, 1024, 0, 0, 0, 0], false),
+        ("futex", [0, 128, 0, 0, 0, 0], true),
+        ("futex", [0, 0x189, 0, 0, 0, 0], true),
+        ("futex", [0, 6, 0, 0, 0, 0], false),
+        ("futex", [0, 128 | 13, 0, 0, 0, 0], false),
+        ("arch_prctl", [0x1002, 0, 0, 0, 0, 0], true),
+        ("arch_prctl", [0x1012, 0, 0, 0, 0, 0], false),
+    ];
+    for architecture in BOTH {
+        for (name, arguments, allowed) in cases {
+            let Some(number) = number(architecture, name) else {
+                continue;
+            };
+            let expected = if *allowed { ALLOW } else { ERRNO | EPERM };
+            let found = ask(architecture, number, *arguments);
+            assert_eq!(found, expected, "{architecture:?} {name} {arguments:x?}");
+        }
+    }
+}
+
+/// Spelled out, so that no edit of the table lets one of these in unnoticed.
+#[test]
+fn what_reaches_beyond_the_process_is_not_in_the_table() {
+    let never = "socket connect bind listen accept accept4 sendmsg sendmmsg recvmsg recvmmsg setsockopt \
+        fork vfork execve ptrace process_vm_readv process_vm_writev pidfd_open pidfd_getfd \
+        pidfd_send_signal kcmp memfd_create memfd_secret io_uring_setup io_uring_enter bpf \
+        perf_event_open userfaultfd unshare setns mount umount2 pivot_root chroot open_tree move_mount \
+        fsopen fsmount fsconfig mount_setattr keyctl add_key request_key seccomp \
+        landlock_create_ruleset personality modify_ldt ioperm iopl splice vmsplice tee \
+        name_to_handle_at open_by_handle_at mknod mknodat chown fchown lchown fchownat setxattr \
+        getxattr statfs fstatfs inotify_init1 fanotify_init setuid setresuid setgid setgroups \
+        setsid setpgid setpriority sched_setaffinity sched_setscheduler setrlimit sethostname \
+        timer_create timerfd_create signalfd4 shmget semget msgget mq_open mlock mlockall \
+        process_madvise quotactl reboot kexec_load init_module syslog acct swapon settimeofday \
+        clock_settime adjtimex rt_sigqueueinfo rt_tgsigqueueinfo tkill set_mempolicy migrate_pages \
+        openat2";
+    for name in never.split_whitespace() {
+        assert!(
+            calls::TABLE.iter().all(|call| call.name != name),
+            "{name} is in the table"
+        );
+    }
+}
+
+/// Of this machine's own numbers, as the C library's headers have them.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn numbers_agree_with_the_headers() {
+    for (name, expected) in [
+        ("read", libc::SYS_read),
+        ("clone", libc::SYS_clone),
+        ("clone3", libc::SYS_clone3),
+        ("execveat", libc::SYS_execveat),
+        ("mmap", libc::SYS_mmap),
+        ("socketpair", libc::SYS_socketpair),
+        ("prlimit64", libc::SYS_prlimit64),
+        ("rseq", libc::SYS_rseq),
+    ] {
+        assert_eq!(
+            number(Architecture::X86_64, name).map(i64::from),
+            Some(expected),
+            "{name}"
+        );
+    }
+}

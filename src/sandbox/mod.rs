@@ -1,0 +1,476 @@
+//! A confined process for one program: choosing the backend, refusing when it is not to be had,
+//! starting the child, holding its limits, and leaving nothing behind.
+//!
+//! Channel messages, tools and MCP are not known here. A backend is one file with a `Wall`, one
+//! variant of [`SandboxMode`] and one line in `Sandbox::prove`; what it cannot have the kernel
+//! hold, the watch in `watch.rs` looks after.
+
+#![expect(clippy::disallowed_methods, reason = "children are started in here")]
+
+pub mod interpreter;
+pub mod launcher;
+#[cfg(target_os = "linux")]
+pub mod linux;
+#[cfg(target_os = "linux")]
+mod prove;
+mod refusal;
+mod seatbelt;
+mod selftest;
+mod status;
+mod watch;
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+
+use crate::channel::BOOTSTRAP;
+use crate::config::{Execution, SandboxMode};
+use crate::watchdog::{self, Guarded};
+use interpreter::Interpreter;
+use launcher::Limits;
+
+pub use status::{Attack, Examination, Layer};
+
+/// Enough for the standard library's needs, small enough that a leak ends early.
+const OPEN_FILES: u64 = 256;
+
+/// How much of what a child says on stderr before its half stands is kept for the error.
+const STDERR_KEPT: u64 = 4096;
+
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// A launcher whose lifeline is cut kills its child and ends within a few milliseconds.
+const LAUNCHER_LIMIT: Duration = Duration::from_secs(2);
+
+/// Why no program can run. The text is complete on its own: it is all that the model sees.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    #[error("{0}")]
+    Unavailable(String),
+    #[error(
+        "programs need CPython 3.9 or newer, and {reason}. Install one (Debian and Ubuntu: \
+         `apt install python3`; macOS: `brew install python`) or name it in execution.python"
+    )]
+    Interpreter { reason: String },
+    #[error("the child process could not be started: {reason}")]
+    Start { reason: String },
+}
+
+/// Starts children under one configuration.
+#[derive(Debug)]
+pub struct Sandbox {
+    execution: Execution,
+    /// Found and proved at the first program, and kept; a failure is not kept, since it can be
+    /// mended while the server runs.
+    ground: Mutex<Option<Arc<Ground>>>,
+}
+
+/// What children are started on: an interpreter, and a wall around it that has proved itself.
+#[derive(Debug)]
+struct Ground {
+    interpreter: Interpreter,
+    /// An upgrade under a running server is a new interpreter.
+    seen: Option<Seen>,
+    wall: Box<dyn Wall>,
+    examination: Examination,
+}
+
+/// Device, inode, and time of the last change.
+type Seen = (u64, u64, i64);
+
+fn seen(interpreter: &Interpreter) -> Option<Seen> {
+    use std::os::unix::fs::MetadataExt;
+    let found = interpreter.executable.metadata().ok()?;
+    Some((found.dev(), found.ino(), found.mtime()))
+}
+
+/// What stands around the programs of one interpreter, ready for children.
+trait Wall: std::fmt::Debug + Send + Sync {
+    /// What starts one child with these arguments to the interpreter. `testing`, for the self-test,
+    /// lifts limits that programs may be given too little of.
+    fn launch(
+        &self,
+        sandbox: &Sandbox,
+        interpreter: &Interpreter,
+        arguments: &[&str],
+        testing: bool,
+    ) -> Result<Launch, SandboxError>;
+}
+
+/// A child that was not started yet.
+#[derive(Debug)]
+struct Launch {
+    command: Command,
+    /// The scratch directory, where that is not the launcher's.
+    scratch: Option<TempDir>,
+    /// Whether what is started stays as a launcher, and kills its child when its lifeline is cut.
+    stays: bool,
+    /// Whether the kernel bounds the scratch directory.
+    bounded: bool,
+}
+
+/// `sandbox: none`. Limits, an empty environment and the channel; no wall of the operating system's.
+#[derive(Debug)]
+struct NoWall;
+
+impl Wall for NoWall {
+    fn launch(
+        &self,
+        sandbox: &Sandbox,
+        interpreter: &Interpreter,
+        arguments: &[&str],
+        _: bool,
+    ) -> Result<Launch, SandboxError> {
+        let mut launch = Launch::on_disk(&sandbox.limits())?;
+        launch.command.arg(&interpreter.executable).args(arguments);
+        Ok(launch)
+    }
+}
+
+impl Launch {
+    /// Our launcher in a scratch directory on disk; what it is to become is still to be added.
+    fn on_disk(limits: &Limits) -> Result<Self, SandboxError> {
+        let scratch = tempfile::Builder::new()
+            .prefix("ptc-mcp-")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .tempdir()
+            .map_err(|error| failed("no scratch directory", error))?;
+        // As the kernel names it: a system's folder for temporary files may be behind a link.
+        let path = scratch.path().canonicalize();
+        let path = path.map_err(|error| failed("no scratch directory", error))?;
+        let own = watchdog::own_executable().map_err(|error| failed("own executable", error))?;
+        let mut command = Command::new(own);
+        command
+            .env_clear()
+            .env("HOME", &path)
+            .env("TMPDIR", &path)
+            .current_dir(&path)
+            .arg(launcher::ARGUMENT)
+            .args(limits.to_arguments());
+        Ok(Self {
+            command,
+            scratch: Some(scratch),
+            stays: false,
+            bounded: false,
+        })
+    }
+}
+
+impl Sandbox {
+    pub fn new(execution: Execution) -> Self {
+        Self {
+            execution,
+            ground: Mutex::new(None),
+        }
+    }
+
+    /// The interpreter, looked for at most once at a time.
+    pub async fn interpreter(&self) -> Result<Arc<Interpreter>, SandboxError> {
+        Ok(Arc::new(self.ground().await?.interpreter.clone()))
+    }
+
+    /// What was found, enforced and tried, or why programs are refused.
+    pub async fn examine(&self) -> Examination {
+        match self.ground().await {
+            Ok(ground) => ground.examination.clone(),
+            Err(error) => {
+                let mut examination = Examination::of(self.execution.sandbox);
+                examination.refusal = Some(error.to_string());
+                let found = interpreter::find(self.execution.python.as_deref()).await;
+                examination.interpreter = found.ok();
+                examination
+            }
+        }
+    }
+
+    /// Starts a child that runs the channel's half and nothing else yet.
+    pub async fn spawn(&self) -> Result<Child, SandboxError> {
+        let ground = self.ground().await?;
+        self.start(
+            &*ground.wall,
+            &ground.interpreter,
+            &["-c", BOOTSTRAP],
+            false,
+        )
+    }
+
+    /// Found, proved and logged at most once at a time.
+    async fn ground(&self) -> Result<Arc<Ground>, SandboxError> {
+        let mut known = self.ground.lock().await;
+        if let Some(ground) = &*known
+            && ground.seen == seen(&ground.interpreter)
+        {
+            return Ok(ground.clone());
+        }
+        let ground = Arc::new(self.prove().await?);
+        let Examination { backend, why, .. } = &ground.examination;
+        tracing::info!(
+            python = %ground.interpreter.executable.display(),
+            version = ground.interpreter.version(),
+            sandbox = backend,
+            "programs can run"
+        );
+        if let Some(why) = why {
+            tracing::warn!("sandbox '{}': {why}", backend.unwrap_or_default());
+        }
+        Ok(known.insert(ground).clone())
+    }
+
+    async fn prove(&self) -> Result<Ground, SandboxError> {
+        let mode = self.execution.sandbox;
+        let seatbelt = seatbelt::chosen_by(mode);
+        if seatbelt.is_none()
+            && let Some(platform) = platform_of(mode)
+            && platform != std::env::consts::OS
+        {
+            return Err(SandboxError::Unavailable(refusal::elsewhere(
+                mode, platform,
+            )));
+        }
+        let interpreter = interpreter::find(self.execution.python.as_deref()).await?;
+        if mode == SandboxMode::None {
+            let mut examination = Examination::of(mode);
+            examination.backend = Some(mode.as_str());
+            examination.layers = status::without_a_wall();
+            examination.interpreter = Some(interpreter.clone());
+            return Ok(Ground {
+                seen: seen(&interpreter),
+                interpreter,
+                wall: Box::new(NoWall),
+                examination,
+            });
+        }
+        if let Some(tool) = seatbelt {
+            return seatbelt::prove(self, interpreter, tool).await;
+        }
+        #[cfg(target_os = "linux")]
+        return self.prove_linux(interpreter).await;
+        #[cfg(not(target_os = "linux"))]
+        Err(SandboxError::Unavailable(refusal::not_built(mode)))
+    }
+
+    /// Starts one child.
+    fn start(
+        &self,
+        wall: &dyn Wall,
+        interpreter: &Interpreter,
+        arguments: &[&str],
+        testing: bool,
+    ) -> Result<Child, SandboxError> {
+        // UTF-8 everywhere: without a locale, files would be ASCII.
+        let arguments = [&["-I", "-S", "-B", "-X", "utf8"], arguments].concat();
+        let Launch {
+            mut command,
+            scratch,
+            stays: confined,
+            bounded,
+        } = wall.launch(self, interpreter, &arguments, testing)?;
+        let (words, theirs) = std::os::unix::net::UnixStream::pair()
+            .and_then(|(ours, theirs)| {
+                ours.set_nonblocking(true)?;
+                Ok((tokio::net::UnixStream::from_std(ours)?, theirs))
+            })
+            .map_err(|error| failed("a socket", error))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+            .process_group(0)
+            // A launcher that watches the other end of `words` kills its child itself, reaps it,
+            // and leaves no orphan to an init that may not be one.
+            .kill_on_drop(!confined);
+        let mut process = command
+            .spawn()
+            .map_err(|error| failed("the launcher", error))?;
+        let group = process.id().and_then(|pid| i32::try_from(pid).ok());
+        let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
+        let watch = scratch
+            .as_ref()
+            .filter(|_| !bounded)
+            .map(|scratch| watch::Watch::new(&self.execution, scratch.path(), group));
+        Ok(Child {
+            stdin,
+            stdout,
+            process,
+            group,
+            words: Some(words),
+            confined,
+            watch,
+            guarded: group.filter(|_| !confined).map(watchdog::guard),
+            scratch,
+        })
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            parent: std::process::id(),
+            cpu_seconds: self.cpu_seconds(),
+            data_bytes: self.execution.max_memory_bytes,
+            file_bytes: self.execution.max_scratch_bytes,
+            open_files: OPEN_FILES,
+        }
+    }
+
+    /// The wall clock ends a run; CPU time is the backstop should the server be stopped.
+    fn cpu_seconds(&self) -> u64 {
+        self.execution.timeout.as_secs().saturating_add(2)
+    }
+}
+
+/// The only platform that a mode exists on.
+fn platform_of(mode: SandboxMode) -> Option<&'static str> {
+    match mode {
+        SandboxMode::Seatbelt => Some("macos"),
+        SandboxMode::Namespaces | SandboxMode::Chroot => Some("linux"),
+        SandboxMode::Auto | SandboxMode::None => None,
+    }
+}
+
+fn failed(what: &str, error: std::io::Error) -> SandboxError {
+    SandboxError::Start {
+        reason: format!("{what}: {error}"),
+    }
+}
+
+/// How a child ended when nobody asked it to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    /// One of the limits that the server itself looks after.
+    Exceeded(String),
+}
+
+/// A running child: its pipes, its process group and its scratch directory. Dropping it kills it
+/// with all that belongs to it and removes the directory.
+#[derive(Debug)]
+pub struct Child {
+    pub stdin: Option<ChildStdin>,
+    pub stdout: Option<ChildStdout>,
+    process: tokio::process::Child,
+    /// `None` once the process has been reaped: the number may then be another's.
+    group: Option<i32>,
+    /// The child's stderr. To a launcher that stays, our end is the lifeline.
+    words: Option<tokio::net::UnixStream>,
+    /// Whether `process` is such a launcher, and the child its child.
+    confined: bool,
+    /// The limits that the kernel does not hold, if any.
+    watch: Option<watch::Watch>,
+    /// Gone once the process has been reaped.
+    guarded: Option<Guarded>,
+    scratch: Option<TempDir>,
+}
+
+impl Child {
+    /// Waits for the process to end or to exceed a limit that the kernel does not hold.
+    pub async fn exit(&mut self) -> Exit {
+        let Some(watch) = &mut self.watch else {
+            return exit_of(self.process.wait().await);
+        };
+        tokio::select! {
+            status = self.process.wait() => exit_of(status),
+            exceeded = watch.exceeded() => Exit::Exceeded(exceeded),
+        }
+    }
+
+    /// What a child that never got to its half said on stderr.
+    pub async fn last_words(&mut self) -> String {
+        let Some(words) = &mut self.words else {
+            return String::new();
+        };
+        let mut said = Vec::new();
+        let mut words = words.take(STDERR_KEPT);
+        // A process that the child left behind may hold the socket open.
+        let _ = tokio::time::timeout(LAST_WORDS, words.read_to_end(&mut said)).await;
+        let said = String::from_utf8_lossy(&said);
+        #[cfg(target_os = "linux")]
+        let said = linux::plan::readable(&said);
+        said.trim().to_owned()
+    }
+
+    /// The channel's half has taken its descriptors: nothing more comes on stderr.
+    pub fn forget_stderr(&mut self) {
+        if !self.confined {
+            self.words = None;
+        }
+    }
+
+    /// Kills the child with all that belongs to it, reaps it and removes its directory.
+    pub async fn end(mut self) {
+        self.kill();
+        if tokio::time::timeout(LAUNCHER_LIMIT, self.process.wait())
+            .await
+            .is_err()
+        {
+            // A launcher that somebody has stopped.
+            self.kill_group();
+            let _ = self.process.wait().await;
+        }
+        self.release();
+        if let Some(scratch) = self.scratch.take() {
+            remove(scratch).await;
+        }
+    }
+
+    fn kill(&mut self) {
+        if self.confined {
+            self.words = None;
+        } else {
+            self.kill_group();
+        }
+    }
+
+    fn kill_group(&self) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        if let Some(group) = self.group.and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    fn release(&mut self) {
+        self.group = None;
+        self.guarded = None;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+        self.release();
+    }
+}
+
+/// Removes a scratch directory off the runtime's threads: a program can fill it with many files,
+/// and can have taken its own permission to list them away.
+async fn remove(scratch: TempDir) {
+    let removed = tokio::task::spawn_blocking(move || {
+        let path = scratch.path().to_owned();
+        scratch.close().or_else(|_| {
+            watch::open_up(&path);
+            std::fs::remove_dir_all(&path)
+        })
+    });
+    // A launcher removes its child's directory as well, since the server may have been killed.
+    if let Ok(Err(error)) = removed.await
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!("a scratch directory could not be removed: {error}");
+    }
+}
+
+fn exit_of(status: std::io::Result<std::process::ExitStatus>) -> Exit {
+    use std::os::unix::process::ExitStatusExt;
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Code(-1),
+        },
+        Err(_) => Exit::Code(-1),
+    }
+}

@@ -1,0 +1,269 @@
+//! The limits that the kernel does not hold for a backend: looked at every 100 ms from outside.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::config::Execution;
+
+const EVERY: Duration = Duration::from_millis(100);
+
+/// More entries than this in a scratch directory are as good as too many bytes: each costs the file
+/// system space that its length does not show, and the look itself must stay short.
+const ENTRIES: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    scratch: PathBuf,
+    max_scratch_bytes: u64,
+    max_memory_bytes: u64,
+    pid: Option<i32>,
+    /// Kept here, since the one who waits starts over at every event of the program.
+    next_look: Instant,
+}
+
+impl Watch {
+    pub(super) fn new(execution: &Execution, scratch: &Path, pid: Option<i32>) -> Self {
+        Self {
+            scratch: scratch.to_owned(),
+            max_scratch_bytes: execution.max_scratch_bytes,
+            max_memory_bytes: execution.max_memory_bytes,
+            pid,
+            next_look: Instant::now() + EVERY,
+        }
+    }
+
+    /// Comes back when a limit is exceeded, with the words for it; dropped otherwise.
+    pub(super) async fn exceeded(&mut self) -> String {
+        loop {
+            tokio::time::sleep_until(self.next_look).await;
+            self.next_look = Instant::now() + EVERY;
+            let (scratch, limit, pid) = (self.scratch.clone(), self.max_scratch_bytes, self.pid);
+            let used = tokio::task::spawn_blocking(move || match usage(&scratch, limit) {
+                Usage::Bytes(bytes) => Usage::Bytes(bytes.saturating_add(nameless(pid))),
+                too_many => too_many,
+            });
+            match used.await {
+                Ok(Usage::Bytes(bytes)) if bytes > limit => {
+                    return format!(
+                        "the program's files take {bytes} bytes, more than execution.max_scratch_bytes={limit}"
+                    );
+                }
+                Ok(Usage::TooManyEntries) => {
+                    return format!("the scratch directory holds more than {ENTRIES} files");
+                }
+                _ => {}
+            }
+            if let Some(bytes) = self.memory().await
+                && bytes > self.max_memory_bytes
+            {
+                return format!(
+                    "the program uses {bytes} bytes of memory, more than execution.max_memory_bytes={}",
+                    self.max_memory_bytes
+                );
+            }
+        }
+    }
+
+    /// The kernel holds this limit for private memory (`RLIMIT_DATA`), but not for shared mappings.
+    #[cfg(target_os = "linux")]
+    async fn memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid?)).ok()?;
+        Some(unshared_and_shared(&status))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn memory(&self) -> Option<u64> {
+        resident(self.pid?).await
+    }
+}
+
+/// The resident set of a process, by the one tool that every Unix has.
+#[cfg(any(test, not(target_os = "linux")))]
+async fn resident(pid: i32) -> Option<u64> {
+    let output = tokio::process::Command::new("/bin/ps")
+        .args(["-o", "rss=", "-p", &pid.to_string()])
+        .kill_on_drop(true)
+        .output()
+        .await
+        .ok()?;
+    let kibibytes: u64 = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// Resident memory without mapped files, out of a process's `status`.
+#[cfg(target_os = "linux")]
+fn unshared_and_shared(status: &str) -> u64 {
+    let kibibytes = status.lines().filter_map(|line| {
+        let size = line
+            .strip_prefix("RssAnon:")
+            .or_else(|| line.strip_prefix("RssShmem:"))?;
+        size.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    });
+    kibibytes.sum::<u64>().saturating_mul(1024)
+}
+
+/// Blocks of the files that a child holds open and that have no name any more (deleted, or never
+/// named): no look into the folder finds them.
+#[cfg(target_os = "linux")]
+fn nameless(pid: Option<i32>) -> u64 {
+    let Some(pid) = pid else { return 0 };
+    let files: std::collections::HashMap<(u64, u64), u64> = itself_and_its_child(pid)
+        .into_iter()
+        .filter_map(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).ok())
+        .flat_map(|listing| listing.flatten())
+        .filter_map(|entry| std::fs::metadata(entry.path()).ok())
+        .filter(|file| file.is_file() && file.nlink() == 0)
+        .map(|file| ((file.dev(), file.ino()), file.blocks()))
+        .collect();
+    files.values().sum::<u64>().saturating_mul(512)
+}
+
+/// A process and those that it started: behind a wall, the interpreter is a launcher's child.
+#[cfg(target_os = "linux")]
+fn itself_and_its_child(pid: i32) -> Vec<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    let children = children
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok());
+    std::iter::once(pid).chain(children).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: Option<i32>) -> u64 {
+    0
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Usage {
+    Bytes(u64),
+    TooManyEntries,
+}
+
+/// Blocks held below a folder, symlinks not followed. Stops as soon as the answer is known.
+fn usage(folder: &Path, limit: u64) -> Usage {
+    let (mut bytes, mut entries) = (0u64, 0usize);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // What the program removes while we look is not there any more: no error.
+        let Ok(listing) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in listing.flatten() {
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            entries += 1;
+            bytes = bytes.saturating_add(metadata.blocks().saturating_mul(512));
+            if entries > ENTRIES {
+                return Usage::TooManyEntries;
+            }
+            if bytes > limit {
+                return Usage::Bytes(bytes);
+            }
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Usage::Bytes(bytes)
+}
+
+/// Gives the owner back the right to list and change every folder below.
+pub(super) fn open_up(folder: &Path) {
+    #[cfg(target_os = "macos")]
+    make_changeable(folder);
+    let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
+    let Ok(listing) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in listing.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}
+
+/// A program may have made its own files immutable, by flags that nothing in std or rustix changes.
+#[cfg(target_os = "macos")]
+fn make_changeable(folder: &Path) {
+    let _ = std::process::Command::new("/usr/bin/chflags")
+        .args(["-R", "-P", "nouchg,nouappnd"])
+        .arg(folder)
+        .env_clear()
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_counts_blocks_below_and_does_not_follow_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(inner.join("data"), vec![1u8; 300_000]).unwrap();
+        std::os::unix::fs::symlink("/", inner.join("root")).unwrap();
+        let Usage::Bytes(bytes) = usage(folder.path(), u64::MAX) else {
+            panic!("few entries")
+        };
+        assert!((300_000..400_000).contains(&bytes), "{bytes}");
+        assert!(matches!(usage(folder.path(), 1000), Usage::Bytes(bytes) if bytes > 1000));
+    }
+
+    #[test]
+    fn very_many_files_are_too_many() {
+        let folder = tempfile::tempdir().unwrap();
+        for i in 0..=ENTRIES {
+            std::fs::File::create(folder.path().join(i.to_string())).unwrap();
+        }
+        assert_eq!(usage(folder.path(), u64::MAX), Usage::TooManyEntries);
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn shared_memory_counts_and_mapped_files_do_not() {
+        let status =
+            "VmRSS:\t  900 kB\nRssAnon:\t     100 kB\nRssFile:\t 780 kB\nRssShmem:\t      20 kB\n";
+        assert_eq!(unshared_and_shared(status), 120 * 1024);
+        assert_eq!(unshared_and_shared("RssAnon: many\n"), 0);
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn deleted_files_that_are_held_open_count_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        std::fs::write(&path, vec![1u8; 4_000_000]).unwrap();
+        let held = std::fs::File::open(&path).unwrap();
+        let again = held.try_clone().unwrap();
+        let me = i32::try_from(std::process::id()).ok();
+        let named = nameless(me);
+        std::fs::remove_file(&path).unwrap();
+        let deleted = nameless(me);
+        drop((held, again));
+        // Other tests of this process may hold small files of their own.
+        assert!(
+            (3_500_000..5_000_000).contains(&deleted.abs_diff(named)),
+            "{named} {deleted}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_resident_set_of_this_process_is_some_megabytes() {
+        let bytes = resident(std::process::id() as i32)
+            .await
+            .expect("ps answers");
+        assert!((1 << 20..1 << 34).contains(&bytes), "{bytes}");
+    }
+}

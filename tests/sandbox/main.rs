@@ -1,0 +1,338 @@
+//! The sandbox from outside: the real binary, as root and as an ordinary user, on this kernel.
+//!
+//! What a program may not do is the business of `escape-corpus/`; here is what has to work, what is
+//! refused and how, what the limits hold, and what is left behind.
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "the binary is run from here")]
+#![expect(clippy::print_stdout, reason = "what cannot be tested here says why")]
+
+mod support;
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use support::{ORDINARY, Place, container, descendants, eventually, is_root, ordinary, users};
+
+/// The system's Python if there is one, since it is readable by every user.
+fn python() -> Value {
+    let system = Path::new("/usr/bin/python3");
+    if system.exists() {
+        json!(system)
+    } else {
+        Value::Null
+    }
+}
+
+fn place(sandbox: &str) -> Place {
+    Place::new(&json!({"sandbox": sandbox, "python": python(), "timeout_seconds": 60}))
+}
+
+// contract: B3, P10
+#[test]
+fn a_program_sees_a_world_of_its_own() {
+    let place = place("namespaces");
+    for (who, user) in users() {
+        let output = place.run(&user, include_str!("own_world.py")).ok();
+        assert_eq!(output.trim(), "all as it should be", "as {who}");
+        let left: Vec<_> = std::fs::read_dir(place.temporary()).unwrap().collect();
+        assert!(left.is_empty(), "as {who}: {left:?}");
+    }
+}
+
+// contract: B3
+#[test]
+fn what_programs_ordinarily_do_works() {
+    for sandbox in ["namespaces", "chroot"] {
+        if sandbox == "chroot" && !is_root() {
+            println!("skipped: chroot needs root");
+            continue;
+        }
+        let output = place(sandbox).run(&[], include_str!("ordinary.py")).ok();
+        assert_eq!(output.trim(), "all works", "in {sandbox}");
+    }
+}
+
+// contract: B3, B5
+#[test]
+fn doctor_shows_layers_and_attacks() {
+    let place = place("auto");
+    for (who, user) in users() {
+        let (found, success) = place.doctor(&user);
+        assert!(success, "as {who}: {found:#}");
+        assert_eq!(
+            (&found["ready"], &found["backend"]),
+            (&json!(true), &json!("namespaces"))
+        );
+        let stopped = found["attacks"].as_array().unwrap();
+        assert!(stopped.len() >= 12, "{found:#}");
+        assert!(
+            stopped.iter().all(|attack| attack["stopped"] == true),
+            "{found:#}"
+        );
+        let layers = found["layers"].as_array().unwrap();
+        assert!(
+            layers
+                .iter()
+                .any(|layer| layer["name"] == "mount namespace"),
+            "{found:#}"
+        );
+    }
+}
+
+// contract: B5
+#[test]
+fn a_backend_of_another_platform_is_a_refusal() {
+    let place = place("seatbelt");
+    let error = place.run(&[], "print(1)").failed();
+    assert!(
+        error.starts_with("SandboxError: execution.sandbox: seatbelt needs macOS"),
+        "{error}"
+    );
+    let (found, success) = place.doctor(&[]);
+    assert!(!success);
+    assert_eq!(found["ready"], json!(false));
+}
+
+// contract: B3, B5
+#[test]
+fn in_a_container_root_gets_chroot_and_nobody_gets_it_unasked() {
+    let at = place("auto");
+    let Some(as_root) = container(&at, &[]) else {
+        return;
+    };
+    let ran = at.run(
+        &as_root,
+        "import os; print(os.path.exists('/etc'), os.getuid() != 0)",
+    );
+    assert!(
+        ran.log
+            .contains("the kernel refuses namespaces here (clone with namespaces: EPERM)")
+    );
+    assert_eq!(ran.ok(), "False True\n");
+    let (found, _) = at.doctor(&as_root);
+    assert_eq!(found["backend"], json!("chroot"), "{found:#}");
+    assert!(
+        found["why"].as_str().unwrap().contains("the host name"),
+        "{found:#}"
+    );
+
+    let as_user = container(&at, &ordinary()).unwrap();
+    let by_name = place("namespaces");
+    let named = container(&by_name, &[]).unwrap();
+    for (place, wrapper) in [(&at, as_user), (&by_name, named)] {
+        let error = place.run(&wrapper, "print(1)").failed();
+        assert!(
+            error.starts_with(
+                "SandboxError: sandbox 'namespaces' is not available here (clone with namespaces: EPERM)"
+            ),
+            "{error}"
+        );
+        assert!(error.contains("system-call filter"), "{error}");
+    }
+}
+
+// contract: B6
+#[test]
+fn bombs_end_in_the_program_and_the_next_one_runs() {
+    let execution = json!({
+        "sandbox": "namespaces",
+        "python": python(),
+        "timeout_seconds": 60,
+        "max_memory_bytes": 256 << 20,
+        "max_scratch_bytes": 32 << 20,
+    });
+    let place = Place::new(&execution);
+    for (who, user) in users() {
+        let output = place.run(&user, include_str!("bombs.py")).ok();
+        let found: Value = serde_json::from_str(&output).unwrap();
+        let between = |name: &str, least: u64, most: u64| {
+            let value = found[name]
+                .as_u64()
+                .unwrap_or_else(|| panic!("{name}: {found:#}"));
+            assert!(
+                (least..=most).contains(&value),
+                "as {who}, {name}: {found:#}"
+            );
+        };
+        between("memory_mib", 100, 256);
+        between("scratch_mib", 31, 32);
+        between("files", 4000, 4096);
+        between("threads", 16, 64);
+        between("descriptors", 100, 256);
+        between("pipes_kib", 1, 64 << 10);
+        between("sockets_kib", 1, 64 << 10);
+        assert_eq!(found["sparse"], json!("EFBIG"));
+        assert_eq!(found["uncounted"], json!([]));
+        assert_eq!(place.run(&user, "print('next')").ok(), "next\n");
+    }
+}
+
+// contract: B6, P8
+#[test]
+fn the_wall_clock_ends_what_ignores_everything() {
+    let place = Place::new(&json!({"sandbox": "auto", "python": python(), "timeout_seconds": 1}));
+    let program = "import os, signal\n\
+                   for number in range(1, 64):\n    \
+                   try: signal.signal(number, signal.SIG_IGN)\n    \
+                   except (OSError, ValueError): pass\n\
+                   os.closerange(0, 4096)\n\
+                   while True: pass\n";
+    // A closed channel may be noticed before the time is over.
+    let error = place.run(&[], program).failed();
+    assert!(!error.is_empty());
+    let error = place.run(&[], "while True: pass").failed();
+    assert_eq!(error, "TimeoutError: Execution exceeded 1s limit");
+}
+
+// contract: S12, B6
+#[test]
+fn nothing_outlives_the_server_the_launcher_or_the_child() {
+    let mut sandboxes = vec!["namespaces"];
+    if is_root() {
+        sandboxes.push("chroot");
+    }
+    for sandbox in sandboxes {
+        let place = place(sandbox);
+        let program = place.write(
+            "program.py",
+            "import time\nprint('up', flush=True)\nwhile True: time.sleep(1)",
+        );
+        for victim in ["server", "launcher", "child"] {
+            let mut server = place
+                .command(&[], &["run", program.to_str().unwrap()])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut running = Vec::new();
+            eventually("a program's child", || {
+                running = confined(server.id());
+                running.len() == 2
+            });
+            match victim {
+                "server" => server.kill().unwrap(),
+                "launcher" => running[0].kill(),
+                _ => running[1].kill(),
+            }
+            eventually("everything is gone", || {
+                running.iter().all(|process| !process.is_alive())
+            });
+            server.wait().unwrap();
+        }
+        if let Ok(copies) = std::fs::read_dir("/var/cache/ptc-mcp")
+            && sandbox == "chroot"
+        {
+            for copy in copies.flatten() {
+                let scratch = copy.path().join("scratch");
+                eventually("scratch directories are gone", || {
+                    std::fs::read_dir(&scratch).is_ok_and(|mut left| left.next().is_none())
+                });
+            }
+        }
+    }
+}
+
+/// A program's launcher and its child, in this order; not the self-test's.
+fn confined(server: u32) -> Vec<support::Process> {
+    let mut found = descendants(server);
+    found.retain(|process| {
+        let command = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains("The child's half of the channel")
+    });
+    found
+}
+
+#[test]
+fn a_launcher_called_by_hand_does_nothing() {
+    for arguments in [
+        &["__confine"][..],
+        &["__confine", "{}"],
+        &["__confine", "--help"],
+    ] {
+        let output = place("auto").command(&[], arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(127));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("for ptc-mcp's own use"), "{said}");
+    }
+}
+
+#[test]
+fn nothing_is_mounted_on_the_host() {
+    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let before = mounts();
+    place("namespaces").run(&[], "print(1)").ok();
+    assert_eq!(mounts(), before);
+}
+
+/// An interpreter of its own under a home folder that only its user may enter, in a path with a
+/// space and letters beyond ASCII, its bytecode stripped.
+#[test]
+fn an_interpreter_anywhere_will_do() {
+    let Some((executable, library)) = relocatable() else {
+        println!("skipped: the system's Python cannot be copied elsewhere");
+        return;
+    };
+    let home = Place::new(&json!({}));
+    let prefix = home.path().join("my home/ünï çødé");
+    let name = executable.file_name().unwrap();
+    std::fs::create_dir_all(prefix.join("bin")).unwrap();
+    std::fs::create_dir_all(prefix.join("lib")).unwrap();
+    std::fs::copy(&executable, prefix.join("bin").join(name)).unwrap();
+    symlink(name, prefix.join("bin/python3")).unwrap();
+    copy_sources(
+        &library,
+        &prefix.join("lib").join(library.file_name().unwrap()),
+    );
+    if is_root() {
+        own(home.path(), ORDINARY);
+    }
+    std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let execution = json!({"sandbox": "namespaces", "python": prefix.join("bin/python3")});
+    let place = Place::new(&execution);
+    for (who, user) in users() {
+        let output = place
+            .run(&user, "import sys, asyncio, json; print(sys.prefix)")
+            .ok();
+        assert_eq!(output.trim(), prefix.to_str().unwrap(), "as {who}");
+    }
+}
+
+/// The system's interpreter and its library, if it finds the library by where it lies itself.
+fn relocatable() -> Option<(PathBuf, PathBuf)> {
+    let question = "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))";
+    let answer = Command::new("/usr/bin/python3")
+        .args(["-I", "-S", "-c", question])
+        .output()
+        .ok()?;
+    let answer = String::from_utf8(answer.stdout).ok()?;
+    let mut lines = answer.lines().map(PathBuf::from);
+    let (executable, library) = (lines.next()?, lines.next()?);
+    library
+        .ends_with(Path::new("lib").join(library.file_name()?))
+        .then_some((executable, library))
+}
+
+fn copy_sources(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let (kind, name) = (entry.file_type().unwrap(), entry.file_name());
+        let left_out = ["__pycache__", "test", "idlelib", "tkinter", "ensurepip"];
+        if kind.is_dir() && !left_out.iter().any(|folder| name == *folder) {
+            copy_sources(&entry.path(), &to.join(name));
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+fn own(path: &Path, id: u32) {
+    std::os::unix::fs::lchown(path, Some(id), Some(id)).unwrap();
+    if path.symlink_metadata().unwrap().is_dir() {
+        for entry in std::fs::read_dir(path).unwrap().flatten() {
+            own(&entry.path(), id);
+        }
+    }
+}
