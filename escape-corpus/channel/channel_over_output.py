@@ -1,0 +1,27 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "mix what it prints into the channel"
+# evidence = { answered = "success" }
+# stopped-everywhere = "the server holds this in every mode"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import os
+
+
+def send(body):
+    if isinstance(body, str):
+        body = body.encode()
+    frame = len(body).to_bytes(4, "big") + body
+    while frame:
+        frame = frame[os.write(4, frame) :]
+
+
+os.dup2(4, 1)
+os.write(1, b"this is no frame, and longer than four bytes")

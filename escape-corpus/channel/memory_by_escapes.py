@@ -1,0 +1,28 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "fill the server's memory with text that grows when it is decoded"
+# evidence = { bound = "server-memory" }
+# stopped-everywhere = "the server holds this in every mode"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import os
+
+
+def send(body):
+    if isinstance(body, str):
+        body = body.encode()
+    frame = len(body).to_bytes(4, "big") + body
+    while frame:
+        frame = frame[os.write(4, frame) :]
+
+
+text = "\\u0001" * (2 * 1024 * 1024)
+for number in range(20):
+    send('{"type":"call","id":%d,"tool":"mcp__desk__slow","arguments":{"token":"@TOKEN@","x":"%s"}}' % (number, text))

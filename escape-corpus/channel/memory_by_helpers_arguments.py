@@ -1,0 +1,28 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "fill the server's memory with the questions that it is asked"
+# evidence = { bound = "server-memory" }
+# stopped-everywhere = "the server holds this in every mode"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import os
+
+
+def send(body):
+    if isinstance(body, str):
+        body = body.encode()
+    frame = len(body).to_bytes(4, "big") + body
+    while frame:
+        frame = frame[os.write(4, frame) :]
+
+
+text = "x" * 1000000
+for number in range(300):
+    send('{"type":"help","id":%d,"name":"inspect_tool","arguments":{"tool_name":"%s"}}' % (number, text))

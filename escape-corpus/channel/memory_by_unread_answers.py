@@ -1,0 +1,27 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "fill the server's memory with answers that nobody reads"
+# evidence = { bound = "server-memory" }
+# stopped-everywhere = "the server holds this in every mode"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import os
+
+
+def send(body):
+    if isinstance(body, str):
+        body = body.encode()
+    frame = len(body).to_bytes(4, "big") + body
+    while frame:
+        frame = frame[os.write(4, frame) :]
+
+
+for number in range(200000):
+    send('{"type":"call","id":%d,"tool":"mcp__desk__echo","arguments":{"token":"@TOKEN@"}}' % number)

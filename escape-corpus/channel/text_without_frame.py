@@ -1,0 +1,26 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "count as successful after a line of text where a frame belongs"
+# evidence = { answered = "success" }
+# stopped-everywhere = "the server holds this in every mode"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import os
+
+
+def send(body):
+    if isinstance(body, str):
+        body = body.encode()
+    frame = len(body).to_bytes(4, "big") + body
+    while frame:
+        frame = frame[os.write(4, frame) :]
+
+
+os.write(4, b'{"type":"done","error":null}\n')

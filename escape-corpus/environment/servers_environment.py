@@ -1,0 +1,21 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "read the server's variables through procfs"
+# evidence = { secret = "environment" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+
+for pid in (os.getppid(), int("@SERVER@")):
+    try:
+        print(open(f"/proc/{pid}/environ").read())
+    except OSError as error:
+        print(error)

@@ -1,0 +1,19 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "learn whether a folder exists, by entering it"
+# evidence = { difference = "folder" }
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+
+try:
+    print(os.chdir("@PROBE@"))
+except OSError as error:
+    print(error.errno)

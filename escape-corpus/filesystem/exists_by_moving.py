@@ -1,0 +1,19 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "learn whether a file exists, by moving it away"
+# evidence = { difference = "file" }
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+
+try:
+    print(os.rename("@PROBE@/x", "mine"))
+except OSError as error:
+    print(error.errno)

@@ -1,0 +1,16 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "read a file of the host by its URL"
+# evidence = { secret = "canary" }
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import urllib.request
+
+print(urllib.request.urlopen("file://@CANARY@").read())

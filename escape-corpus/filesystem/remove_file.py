@@ -1,0 +1,16 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "remove a file of the host"
+# evidence = { change = "files" }
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+
+os.unlink("@CANARY@")

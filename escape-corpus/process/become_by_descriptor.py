@@ -1,0 +1,29 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "become a program that is named by a descriptor"
+# evidence = { process = "image" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+import sys
+
+PAYLOAD = """
+import json, os
+call = {"type": "call", "id": 777, "tool": "mcp__desk__look", "arguments": {"token": "@TOKEN@"}}
+body = json.dumps(call).encode()
+os.write(4, len(body).to_bytes(4, "big") + body)
+os.read(3, 100)
+"""
+marker = open("@TOKEN@", "w")
+for fd in (3, 4, marker.fileno()):
+    os.set_inheritable(fd, True)
+fd = os.open(sys.executable, os.O_RDONLY)
+os.execve(fd, [sys.executable, "-I", "-S", "-c", PAYLOAD, "@IMAGE@"], {})

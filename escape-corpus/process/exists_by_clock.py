@@ -1,0 +1,19 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "learn whether a process exists, by its clock of processor time"
+# evidence = { difference = "process" }
+# needs = ["linux"]
+# gap = "without a namespace of processes it can be asked whether a number is in use (contract B3)"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "escapes"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import ctypes
+
+libc = ctypes.CDLL(None)
+print(libc.clock_getcpuclockid(int("@VICTIM@"), ctypes.byref(ctypes.c_int())))

@@ -1,0 +1,20 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "learn whether a process exists, by comparing it with itself"
+# evidence = { difference = "process" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
+print(libc.syscall(number, int("@VICTIM@"), int("@VICTIM@"), 0, 0, 0) >= 0, ctypes.get_errno())

@@ -1,0 +1,25 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "leave a process behind in a session of its own"
+# evidence = { process = "survivor" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+import time
+
+marker = open("@TOKEN@", "w")
+ready, tell = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    os.write(tell, b"!")
+    time.sleep(60)
+    os._exit(0)
+os.read(ready, 1)

@@ -1,0 +1,19 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "reach processes through a set of semaphores"
+# evidence = { change = "ipc" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import ctypes
+import os
+
+number = {"x86_64": 64, "aarch64": 190}[os.uname().machine]
+print(ctypes.CDLL(None).syscall(number, int("@IPC_KEY@"), 1, 0o1666))

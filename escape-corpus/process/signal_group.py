@@ -1,0 +1,17 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "kill a group of processes"
+# evidence = { change = "victim" }
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+import signal
+
+os.killpg(int("@VICTIM@"), signal.SIGKILL)

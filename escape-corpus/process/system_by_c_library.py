@@ -1,0 +1,21 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "run a command line with the C library"
+# evidence = { process = "second" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import ctypes
+import os
+
+marker = open("@TOKEN@", "w")
+os.set_inheritable(marker.fileno(), True)
+ctypes.CDLL(None).system(b"sleep 60 &")
+await mcp__desk__look(token="@TOKEN@")

@@ -1,0 +1,23 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "make a second process behind a terminal"
+# evidence = { process = "second" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+import pty
+import time
+
+marker = open("@TOKEN@", "w")
+if pty.fork()[0] == 0:
+    time.sleep(60)
+    os._exit(0)
+await mcp__desk__look(token="@TOKEN@")

@@ -1,0 +1,25 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "use memory that counts as a file"
+# evidence = { bound = "memory" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import os
+import time
+
+kept = [os.memfd_create("mine") for _ in range(45)]
+for fd in kept:
+    try:
+        for _ in range(15):
+            os.write(fd, bytes(1 << 20))
+    except OSError:
+        pass
+time.sleep(1)

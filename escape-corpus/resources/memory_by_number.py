@@ -1,0 +1,15 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "use all memory of the host with one number"
+# evidence = { bound = "memory" }
+# stopped-everywhere = "this limit holds in every mode (contract B6)"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+print(len(str(1 << (1 << 36))))

@@ -1,0 +1,25 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "use memory that outlives the process"
+# evidence = { bound = "memory" }
+# needs = ["linux"]
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "escapes"
+# ///
+import ctypes
+import time
+
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+segment = libc.shmget(int("@IPC_KEY@"), ctypes.c_size_t(640 << 20), 0o1666)
+memory = libc.shmat(segment, None, 0)
+libc.shmctl(segment, 0, None)
+for start in range(0, 640 << 20, 1 << 20):
+    ctypes.memset(memory + start, 1, 1 << 20)
+time.sleep(1)

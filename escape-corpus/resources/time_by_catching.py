@@ -1,0 +1,21 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "run for ever by catching whatever ends it"
+# evidence = { bound = "time" }
+# stopped-everywhere = "this limit holds in every mode (contract B6)"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import time
+
+while True:
+    try:
+        time.sleep(1000)
+    except BaseException:
+        pass

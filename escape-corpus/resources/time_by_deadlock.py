@@ -1,0 +1,19 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "run for ever by waiting for itself"
+# evidence = { bound = "time" }
+# stopped-everywhere = "this limit holds in every mode (contract B6)"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import threading
+
+lock = threading.Lock()
+with lock:
+    lock.acquire()

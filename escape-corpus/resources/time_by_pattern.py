@@ -1,0 +1,17 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "run for ever inside one call of the C library"
+# evidence = { bound = "time" }
+# stopped-everywhere = "this limit holds in every mode (contract B6)"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import re
+
+re.match(r"(a+)+$", "a" * 64 + "b")

@@ -1,0 +1,20 @@
+# /// script
+# requires-python = ">=3.9"
+#
+# [tool.ptc-mcp.escape]
+# goal = "run for ever by stopping itself"
+# evidence = { bound = "time" }
+# stopped-everywhere = "this limit holds in every mode (contract B6)"
+#
+# [tool.ptc-mcp.escape.expect]
+# namespaces = "contained"
+# chroot = "contained"
+# seatbelt = "contained"
+# none = "contained"
+# ///
+import os
+import signal
+import time
+
+os.kill(os.getpid(), signal.SIGSTOP)
+time.sleep(1000)
