@@ -6,6 +6,7 @@ mod selection;
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::selection::kind;
 pub use self::selection::{Detail, Selection, ToolNames};
 
 use crate::registry::{Needs, NoRoute, Registry};

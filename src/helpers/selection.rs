@@ -133,7 +133,7 @@ impl ToolNames {
 }
 
 /// What a wrong value is, in words.
-fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::wire::quoted;
-use crate::helpers::{Selection, ToolNames};
+use crate::helpers::{Selection, ToolNames, kind};
 
 /// `execute_program`'s program.
 pub(crate) fn code(arguments: Option<&Map<String, Value>>) -> Result<String, String> {
@@ -73,17 +73,6 @@ impl Parameter {
             example,
         } = self;
         format!("{tool} needs the parameter '{name}', {form}: {what}. Example: {example}")
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
     }
 }
 
