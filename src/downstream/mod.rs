@@ -190,7 +190,7 @@ pub async fn connect(
             cwd,
             ..
         } => {
-            let spawned = stdio::spawn(command, args, env, cwd.as_deref(), &exchange);
+            let spawned = stdio::spawn(command, args, env, cwd.as_deref(), &exchange).await;
             let masked = |ConnectError(why): ConnectError| {
                 ConnectError(exchange.secrets().apply(&why).into_owned())
             };

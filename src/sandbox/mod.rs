@@ -261,6 +261,7 @@ impl Sandbox {
             python = %interpreter.executable.display(),
             version = interpreter.version(),
             sandbox = wall.mode().as_str(),
+            proved = if kept { "at an earlier start" } else { "now" },
             "programs can run"
         );
         let ground = Arc::new(Ground {
