@@ -15,9 +15,18 @@ const EVERY: Duration = Duration::from_millis(100);
 /// system space that its length does not show, and the look itself must stay short.
 const ENTRIES: usize = 4096;
 
+/// What a process may have beyond its limit before it is ended: its stack, and the tables of the
+/// memory that it does have.
+const SLACK: u64 = if cfg!(target_os = "linux") {
+    32 << 20
+} else {
+    0
+};
+
 #[derive(Debug)]
 pub(super) struct Watch {
-    scratch: PathBuf,
+    /// Where the kernel does not bound it.
+    scratch: Option<PathBuf>,
     max_scratch_bytes: u64,
     max_memory_bytes: u64,
     pid: Option<i32>,
@@ -26,9 +35,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(execution: &Execution, scratch: &Path, pid: Option<i32>) -> Self {
+    pub(super) fn new(execution: &Execution, scratch: Option<&Path>, pid: Option<i32>) -> Self {
         Self {
-            scratch: scratch.to_owned(),
+            scratch: scratch.map(Path::to_owned),
             max_scratch_bytes: execution.max_scratch_bytes,
             max_memory_bytes: execution.max_memory_bytes,
             pid,
@@ -41,24 +50,11 @@ impl Watch {
         loop {
             tokio::time::sleep_until(self.next_look).await;
             self.next_look = Instant::now() + EVERY;
-            let (scratch, limit, pid) = (self.scratch.clone(), self.max_scratch_bytes, self.pid);
-            let used = tokio::task::spawn_blocking(move || match usage(&scratch, limit) {
-                Usage::Bytes(bytes) => Usage::Bytes(bytes.saturating_add(nameless(pid))),
-                too_many => too_many,
-            });
-            match used.await {
-                Ok(Usage::Bytes(bytes)) if bytes > limit => {
-                    return format!(
-                        "the program's files take {bytes} bytes, more than execution.max_scratch_bytes={limit}"
-                    );
-                }
-                Ok(Usage::TooManyEntries) => {
-                    return format!("the scratch directory holds more than {ENTRIES} files");
-                }
-                _ => {}
+            if let Some(exceeded) = self.scratch().await {
+                return exceeded;
             }
             if let Some(bytes) = self.memory().await
-                && bytes > self.max_memory_bytes
+                && bytes > self.max_memory_bytes.saturating_add(SLACK)
             {
                 return format!(
                     "the program uses {bytes} bytes of memory, more than execution.max_memory_bytes={}",
@@ -68,11 +64,33 @@ impl Watch {
         }
     }
 
-    /// The kernel holds this limit for private memory (`RLIMIT_DATA`), but not for shared mappings.
+    async fn scratch(&self) -> Option<String> {
+        let (scratch, limit, pid) = (self.scratch.clone()?, self.max_scratch_bytes, self.pid);
+        let used = tokio::task::spawn_blocking(move || match usage(&scratch, limit) {
+            Usage::Bytes(bytes) => Usage::Bytes(bytes.saturating_add(nameless(pid))),
+            too_many => too_many,
+        });
+        match used.await {
+            Ok(Usage::Bytes(bytes)) if bytes > limit => Some(format!(
+                "the program's files take {bytes} bytes, more than execution.max_scratch_bytes={limit}"
+            )),
+            Ok(Usage::TooManyEntries) => Some(format!(
+                "the scratch directory holds more than {ENTRIES} files"
+            )),
+            _ => None,
+        }
+    }
+
+    /// The kernel holds this limit for private memory (`RLIMIT_DATA`), but not for shared mappings,
+    /// nor for the tables that it keeps of mappings strewn over the whole address space. Where the
+    /// scratch directory is bounded, so is what of it is mapped, and it is not memory.
     #[cfg(target_os = "linux")]
     async fn memory(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid?)).ok()?;
-        Some(unshared_and_shared(&status))
+        let shared = self.scratch.is_some();
+        let status = |pid| std::fs::read_to_string(format!("/proc/{pid}/status")).ok();
+        let processes = itself_and_its_child(self.pid?);
+        let used = processes.into_iter().filter_map(status);
+        Some(used.map(|status| held(&status, shared)).sum())
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -94,13 +112,14 @@ async fn resident(pid: i32) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Resident memory without mapped files, out of a process's `status`.
+/// What a process takes, out of its `status`: memory of its own, swapped out or not, and its tables;
+/// files of the scratch directory that it has mapped only if they count.
 #[cfg(target_os = "linux")]
-fn unshared_and_shared(status: &str) -> u64 {
-    let kibibytes = status.lines().filter_map(|line| {
-        let size = line
-            .strip_prefix("RssAnon:")
-            .or_else(|| line.strip_prefix("RssShmem:"))?;
+fn held(status: &str, shared: bool) -> u64 {
+    let own = ["RssAnon:", "VmSwap:", "VmPTE:"];
+    let counted = own.iter().chain(shared.then_some(&"RssShmem:"));
+    let kibibytes = counted.filter_map(|name| {
+        let size = status.lines().find_map(|line| line.strip_prefix(name))?;
         size.trim().strip_suffix(" kB")?.parse::<u64>().ok()
     });
     kibibytes.sum::<u64>().saturating_mul(1024)
@@ -231,11 +250,12 @@ mod tests {
     // contract: B6
     #[cfg(target_os = "linux")]
     #[test]
-    fn shared_memory_counts_and_mapped_files_do_not() {
-        let status =
-            "VmRSS:\t  900 kB\nRssAnon:\t     100 kB\nRssFile:\t 780 kB\nRssShmem:\t      20 kB\n";
-        assert_eq!(unshared_and_shared(status), 120 * 1024);
-        assert_eq!(unshared_and_shared("RssAnon: many\n"), 0);
+    fn tables_and_shared_memory_count_and_mapped_files_do_not() {
+        let status = "VmRSS:\t  900 kB\nRssAnon:\t     100 kB\nRssFile:\t 780 kB\n\
+                      RssShmem:\t      20 kB\nVmPTE:\t 4 kB\nVmSwap:\t 1 kB\n";
+        assert_eq!(held(status, true), 125 * 1024);
+        assert_eq!(held(status, false), 105 * 1024);
+        assert_eq!(held("RssAnon: many\n", true), 0);
     }
 
     // contract: B6

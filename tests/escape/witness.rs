@@ -121,6 +121,7 @@ impl Court<'_> {
             Evidence::Change(planted) => match planted {
                 Planted::Files => world.changed_files(),
                 Planted::Interpreter => world.changed_stdlib(),
+                Planted::Devices => world.changed_devices(),
                 Planted::Ipc => world.ipc_objects(),
                 Planted::Keys => world.keys(),
                 Planted::Cgroups => world.cgroup(),

@@ -157,6 +157,7 @@ fn bombs_end_in_the_program_and_the_next_one_runs() {
             );
         };
         between("memory_mib", 100, 256);
+        between("locked_mib", 100, 256);
         between("scratch_mib", 31, 32);
         between("files", 4000, 4096);
         between("threads", 16, 64);
@@ -165,6 +166,7 @@ fn bombs_end_in_the_program_and_the_next_one_runs() {
         between("sockets_kib", 1, 64 << 10);
         assert_eq!(found["sparse"], json!("EFBIG"));
         assert_eq!(found["uncounted"], json!([]));
+        assert_eq!(found["cut"], json!([]));
         assert_eq!(place.run(&user, "print('next')").ok(), "next\n");
     }
 }
