@@ -7,7 +7,12 @@
 //! itself takes is therefore on every side, and the difference is the launcher's and the wall's.
 //! Rounds alternate; what a run costs after its first frame (killing and reaping) is not counted.
 //!
-//! `cargo bench --bench launch`; `ROUNDS` in the environment changes the size of a run.
+//! The launcher is the bench's own binary, into which the whole product is linked, since executing a
+//! large binary takes longer than a small one.
+//!
+//! `cargo bench --bench launch`; `ROUNDS` in the environment changes the size of a run. On a machine
+//! with other work every wait for a processor counts as the wall's: `chrt --fifo 10 cargo bench …`
+//! puts all sides before that work.
 
 #![allow(clippy::disallowed_methods, reason = "a bench starts what it measures")]
 
@@ -38,6 +43,7 @@ fn main() -> ExitCode {
         Some(ptc_mcp::sandbox::linux::ARGUMENT) => {
             return ptc_mcp::sandbox::linux::main(arguments.collect());
         }
+        Some("--product") => return ptc_mcp::cli::main(),
         _ => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -100,14 +100,21 @@ pub fn resident_below(_server: u32) -> u64 {
     0
 }
 
-/// Memory that the host could still give away; `None` where it does not say.
+/// Memory that the host's kernel holds, for whatever reason, and files that lie in memory: all that is
+/// in use, without what processes have for themselves and what is only cached. So what other
+/// processes of the host take and give back is left out, and the buffers of pipes and sockets, which
+/// no counter names, are in. `None` where the host does not say.
 #[cfg(target_os = "linux")]
-pub fn available() -> Option<u64> {
-    Some(linux::kibibytes("/proc/meminfo", "MemAvailable:"))
+pub fn held_by_kernel() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let of = |name: &str| linux::kibibytes_in(&text, name);
+    let cached =
+        (of("Cached:") + of("Buffers:") + of("SReclaimable:")).saturating_sub(of("Shmem:"));
+    Some(of("MemTotal:").saturating_sub(of("MemFree:") + of("AnonPages:") + cached))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn available() -> Option<u64> {
+pub fn held_by_kernel() -> Option<u64> {
     None
 }
 
@@ -349,7 +356,10 @@ mod linux {
     }
 
     pub(super) fn kibibytes(file: &str, key: &str) -> u64 {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        kibibytes_in(&fs::read_to_string(file).unwrap_or_default(), key)
+    }
+
+    pub(super) fn kibibytes_in(text: &str, key: &str) -> u64 {
         let line = text.lines().find_map(|line| line.strip_prefix(key));
         let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         number.unwrap_or(0) * 1024

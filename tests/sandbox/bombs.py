@@ -125,6 +125,16 @@ def fill(descriptors):
     return total >> 10
 
 
+count = 0
+for _ in range(100):
+    try:
+        if os.fork() == 0:
+            os._exit(0)
+        count += 1
+    except OSError:
+        pass
+found["forks"] = count
+
 pipes = []
 try:
     while True:
@@ -145,4 +155,8 @@ except OSError:
 found["sockets_kib"] = fill([end.fileno() for end in pairs])
 for end in pairs:
     end.close()
+
+# First, since it is the beginning of the output that is kept.
 print(json.dumps(found))
+for _ in range(300):
+    print("x" * (1 << 20))

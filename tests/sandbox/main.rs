@@ -136,17 +136,32 @@ fn in_a_container_root_gets_chroot_and_nobody_gets_it_unasked() {
 // contract: B6
 #[test]
 fn bombs_end_in_the_program_and_the_next_one_runs() {
+    const MEMORY: u64 = 256 << 20;
     let execution = json!({
         "sandbox": "namespaces",
         "python": python(),
         "timeout_seconds": 60,
-        "max_memory_bytes": 256 << 20,
+        "max_memory_bytes": MEMORY,
         "max_scratch_bytes": 32 << 20,
     });
     let place = Place::new(&execution);
     for (who, user) in users() {
-        let output = place.run(&user, include_str!("bombs.py")).ok();
-        let found: Value = serde_json::from_str(&output).unwrap();
+        let mut peaks = Vec::new();
+        let output = loop {
+            let (ran, peak) = place.run_watched(&user, include_str!("bombs.py"));
+            peaks.push((peak.program >> 20, peak.server >> 20));
+            // The kernel is everybody's: what others made it hold meanwhile was not the program's.
+            if peak.program.max(peak.server) < MEMORY + (64 << 20) {
+                break ran.ok();
+            }
+            assert!(
+                peaks.len() < 3,
+                "as {who}, MiB of program and server: {peaks:?}"
+            );
+        };
+        println!("as {who}, MiB of program and server: {peaks:?}");
+        let output = output.lines().next().unwrap_or_default();
+        let found: Value = serde_json::from_str(output).unwrap();
         let between = |name: &str, least: u64, most: u64| {
             let value = found[name]
                 .as_u64()
@@ -161,6 +176,7 @@ fn bombs_end_in_the_program_and_the_next_one_runs() {
         between("scratch_mib", 31, 32);
         between("files", 4000, 4096);
         between("threads", 16, 64);
+        between("forks", 0, 0);
         between("descriptors", 100, 256);
         between("pipes_kib", 1, 64 << 10);
         between("sockets_kib", 1, 64 << 10);
