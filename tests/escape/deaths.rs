@@ -50,7 +50,7 @@ pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Lo
         }
     }
     for _ in 0..times {
-        let other = Running::start(setting)?;
+        let other = Running::start_one(setting)?;
         note(Killed::Server, one(&other, Killed::Server)?);
         other.is_gone()?;
     }

@@ -7,7 +7,8 @@
 //! cargo test --test escape -- network/ fork     only scripts whose name holds one of these
 //! cargo test --test escape -- --times           and which scripts took longest
 //! PTC_MCP_ESCAPE_SETTINGS=none,chroot           only settings whose name begins so
-//! PTC_MCP_ESCAPE_DEATHS=200                     kill each process this often, not twice
+//! PTC_MCP_ESCAPE_DEATHS=200                     kill each process this often, not twice, and do so even
+//!                                               if only some scripts are run
 //! PTC_MCP_ESCAPE_DEATHS_MS=100                  and fail if anything is left for longer than this
 //! PTC_MCP_ESCAPE_REQUIRE=namespaces             a setting that begins so must not be missing
 //! ```
@@ -184,7 +185,8 @@ fn run<'a>(setting: &Setting, running: &Running, attacks: &'a [Attack], all: usi
     for (attack, verdict) in &outcomes {
         tally.count(setting, attack, verdict);
     }
-    if processes::VISIBLE && attacks.len() == all {
+    let asked = number("PTC_MCP_ESCAPE_DEATHS").is_some();
+    if processes::VISIBLE && (asked || attacks.len() == all) {
         match deaths::rehearse(setting, running, rehearsals()) {
             Ok(longest) => {
                 let limit = number("PTC_MCP_ESCAPE_DEATHS_MS").map(Duration::from_millis);
