@@ -87,10 +87,8 @@ impl Watch {
     #[cfg(target_os = "linux")]
     async fn memory(&self) -> Option<u64> {
         let shared = self.scratch.is_some();
-        let status = |pid| std::fs::read_to_string(format!("/proc/{pid}/status")).ok();
-        let processes = itself_and_its_child(self.pid?);
-        let used = processes.into_iter().filter_map(status);
-        Some(used.map(|status| held(&status, shared)).sum())
+        let processes = itself_and_its_child(self.pid?).into_iter();
+        Some(processes.map(|pid| held_by(pid, shared)).sum())
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -112,6 +110,24 @@ async fn resident(pid: i32) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
+#[cfg(target_os = "linux")]
+fn held_by(pid: i32, shared: bool) -> u64 {
+    let of = |folder: &Path| {
+        let status = std::fs::read_to_string(folder.join("status"));
+        status.map_or(0, |status| held(&status, shared))
+    };
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    match of(&process) {
+        // Nothing is told of a first thread that has ended, whatever the others hold.
+        0 => {
+            let threads = std::fs::read_dir(process.join("task"));
+            let threads = threads.into_iter().flatten().flatten();
+            threads.map(|thread| of(&thread.path())).max().unwrap_or(0)
+        }
+        bytes => bytes,
+    }
+}
+
 /// What a process takes, out of its `status`: memory of its own, swapped out or not, and its tables;
 /// files of the scratch directory that it has mapped only if they count.
 #[cfg(target_os = "linux")]
@@ -125,20 +141,43 @@ fn held(status: &str, shared: bool) -> u64 {
     kibibytes.sum::<u64>().saturating_mul(1024)
 }
 
-/// Blocks of the files that a child holds open and that have no name any more (deleted, or never
-/// named): no look into the folder finds them.
+/// Bytes of the files that a child holds open or has mapped and that have no name any more (deleted, or
+/// never named): no look into the folder finds them.
 #[cfg(target_os = "linux")]
 fn nameless(pid: Option<i32>) -> u64 {
     let Some(pid) = pid else { return 0 };
-    let files: std::collections::HashMap<(u64, u64), u64> = itself_and_its_child(pid)
-        .into_iter()
-        .filter_map(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).ok())
-        .flat_map(|listing| listing.flatten())
-        .filter_map(|entry| std::fs::metadata(entry.path()).ok())
-        .filter(|file| file.is_file() && file.nlink() == 0)
-        .map(|file| ((file.dev(), file.ino()), file.blocks()))
-        .collect();
-    files.values().sum::<u64>().saturating_mul(512)
+    let (mut files, mut mapped) = (std::collections::HashMap::new(), 0u64);
+    for pid in itself_and_its_child(pid) {
+        for folder in ["fd", "map_files"] {
+            let entries = std::fs::read_dir(format!("/proc/{pid}/{folder}"));
+            let entries = entries.into_iter().flatten().flatten();
+            let found = entries.filter_map(|entry| std::fs::metadata(entry.path()).ok());
+            let found = found.filter(|file| file.is_file() && file.nlink() == 0);
+            files.extend(found.map(|file| ((file.dev(), file.ino()), file.blocks())));
+        }
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+        mapped = mapped.saturating_add(maps.map_or(0, |maps| deleted(&maps)));
+    }
+    // What is mapped is shown by its blocks to root alone; to others by its length. One file can be in
+    // both, so that the larger sum is the one to go by.
+    mapped.max(files.values().sum::<u64>().saturating_mul(512))
+}
+
+/// The length of all mappings of files that were deleted, out of a process's `maps`. What only looks
+/// like a file is memory.
+#[cfg(target_os = "linux")]
+fn deleted(maps: &str) -> u64 {
+    let lengths = maps.lines().filter_map(|line| {
+        let path = &line[line.find('/')?..];
+        let memory = ["/dev/zero", "/memfd:", "/SYSV", "/dev/shm/"];
+        if !path.ends_with(" (deleted)") || memory.iter().any(|memory| path.starts_with(memory)) {
+            return None;
+        }
+        let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        address(to)?.checked_sub(address(from)?)
+    });
+    lengths.fold(0, u64::saturating_add)
 }
 
 /// A process and those that it started: behind a wall, the interpreter is a launcher's child.
@@ -277,6 +316,55 @@ mod tests {
             (3_500_000..5_000_000).contains(&deleted.abs_diff(named)),
             "{named} {deleted}"
         );
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn mappings_of_deleted_files_are_told_from_memory() {
+        let maps = "55d0-55d8 r-xp 0 08:01 7    /usr/bin/python3\n\
+                    7f00-7f10 rw-s 0 08:01 9    /tmp/ptc mcp/f (deleted)\n\
+                    7f10-7f13 rw-s 0 08:01 10   /tmp/g (deleted)\n\
+                    8f00-9f00 rw-s 0 00:01 1    /dev/zero (deleted)\n\
+                    af00-bf00 rw-s 0 00:01 2    /memfd:x (deleted)\n\
+                    7ffd-7fff rw-p 0 00:00 0    [stack]\n";
+        assert_eq!(deleted(maps), 0x13);
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_still_looked_at() {
+        use std::io::Read;
+        // The first thread ends by itself alone; the second one waits for the end of the input.
+        let program = "import ctypes, os, sys, threading\n\
+                       kept = bytearray(32 << 20)\n\
+                       def second():\n    os.write(1, b'x')\n    os.read(0, 1)\n    os._exit(0)\n\
+                       threading.Thread(target=second).start()\n\
+                       number = {'x86_64': 60, 'aarch64': 93}[os.uname().machine]\n\
+                       ctypes.CDLL(None).syscall(number, 0)\n";
+        let mut child = std::process::Command::new("python3")
+            .args(["-I", "-S", "-c", program])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let has_ended = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit(')')
+                .next()
+                .unwrap()
+                .trim_start()
+                .starts_with('Z')
+        };
+        while !has_ended() {
+            std::thread::yield_now();
+        }
+        assert!(held_by(pid, false) > 32 << 20);
+        drop(child.stdin.take());
+        assert!(child.wait().is_ok());
     }
 
     #[tokio::test]

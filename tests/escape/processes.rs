@@ -64,7 +64,17 @@ pub fn parent(_pid: u32) -> Option<u32> {
 /// Resident bytes of a process.
 #[cfg(target_os = "linux")]
 pub fn resident(pid: u32) -> u64 {
-    linux::kibibytes(&format!("/proc/{pid}/status"), "VmRSS:")
+    let of = |folder: String| linux::kibibytes(&format!("{folder}/status"), "VmRSS:");
+    match of(format!("/proc/{pid}")) {
+        // Nothing is told of a first thread that has ended, whatever the others hold.
+        0 => {
+            let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+            let threads = threads.into_iter().flatten().flatten();
+            let each = threads.map(|thread| of(thread.path().display().to_string()));
+            each.max().unwrap_or(0)
+        }
+        bytes => bytes,
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -249,16 +259,20 @@ mod linux {
         }
         let mut scratch = scratch(&folder.join("cwd/"));
         // Files without a name are in no listing, and take their room all the same.
-        for entry in fs::read_dir(folder.join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let nameless = fs::metadata(entry.path())
-                .ok()
-                .filter(|file| file.is_file() && file.nlink() == 0);
-            scratch.bytes += nameless.map_or(0, |file| file.blocks() * 512);
+        let mut nameless = std::collections::BTreeMap::new();
+        for name in ["fd", "map_files"] {
+            for entry in fs::read_dir(folder.join(name))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let file = fs::metadata(entry.path()).ok();
+                if let Some(file) = file.filter(|file| file.is_file() && file.nlink() == 0) {
+                    nameless.insert((file.dev(), file.ino()), file.blocks() * 512);
+                }
+            }
         }
+        scratch.bytes += nameless.values().sum::<u64>();
         let command = fs::read(folder.join("cmdline")).unwrap_or_default();
         let threads = fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
         Some(Seen {

@@ -362,7 +362,11 @@ impl Court<'_> {
 
     fn peaks(&self, code: &str) -> Result<(u64, u64), String> {
         let server = self.session.pid;
-        let (resident, before) = (processes::resident(server), processes::held_by_kernel());
+        let (resident, below) = (
+            processes::resident(server),
+            processes::resident_below(server),
+        );
+        let before = processes::held_by_kernel();
         let (growth, taken, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -371,7 +375,7 @@ impl Court<'_> {
                         processes::resident(server).saturating_sub(resident),
                         Ordering::Relaxed,
                     );
-                    let own = processes::resident_below(server);
+                    let own = processes::resident_below(server).saturating_sub(below);
                     let kernels = before.zip(processes::held_by_kernel());
                     let kernels = kernels.map_or(0, |(before, now)| now.saturating_sub(before));
                     taken.fetch_max(own + kernels, Ordering::Relaxed);
