@@ -89,6 +89,7 @@ impl Ptc {
     }
 
     /// Another copy of the binary.
+    #[cfg(target_os = "linux")]
     pub fn binary(mut self, path: &Path) -> Self {
         self.binary = path.to_owned();
         self
