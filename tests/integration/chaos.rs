@@ -124,7 +124,7 @@ fn unwell(name: &str, transport: Transport, random: &mut Random) -> Scenario {
         faults.extend([
             (13, Fault::ContentType(ContentType::default())),
             (73, Fault::EndlessStream(EndlessStream::default())),
-            (300, Fault::CutBody(CutBody {})),
+            (300, Fault::CutBody(CutBody::default())),
             (300, Fault::LoseSession(LoseSession {})),
         ]);
     }
