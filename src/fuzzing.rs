@@ -3,6 +3,8 @@
 //! replay `fuzz/corpus/`, and mutations of it, on stable. No part of the product: it is compiled for
 //! tests and fuzzing.
 
+mod shapes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -16,9 +18,13 @@ use crate::downstream::{self, DownstreamTool};
 use crate::result;
 use crate::tool::{ServerName, sanitize};
 
-/// See [`result::fuzzing::parse_result`].
+/// See [`result::fuzzing::parse_result`]. The bytes are a result, and once more the choices by which
+/// one is put together.
 pub fn parse_result(bytes: &[u8]) {
     result::fuzzing::parse_result(bytes);
+    if let Some(built) = shapes::result(bytes) {
+        result::fuzzing::parse_result(built.as_bytes());
+    }
 }
 
 /// See [`result::fuzzing::unwrap_result`].
@@ -260,12 +266,19 @@ fn variable_by_words(inside: &str, env: &dyn Fn(&str) -> Option<String>) -> Opti
     Some(set.unwrap_or(default))
 }
 
-/// Takes lines: the names of a server's tools. Each stays callable under a name of its own, which
-/// is an identifier and does not depend on the order of the list.
+/// Takes lines: the names of a server's tools; and once more the choices by which names are put
+/// together. Each stays callable under a name of its own, which is an identifier and does not depend
+/// on the order of the list.
 // contract: C7
 pub fn tool_names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let mut names: Vec<&str> = text.lines().collect();
+    each_keeps_a_name(text.lines().collect());
+    if let Some(built) = shapes::names(bytes) {
+        each_keeps_a_name(built.iter().map(String::as_str).collect());
+    }
+}
+
+fn each_keeps_a_name(mut names: Vec<&str>) {
     let given = catalogue(&names);
     let originals: BTreeSet<&str> = names.iter().copied().collect();
     let reached: BTreeSet<&str> = given.values().map(String::as_str).collect();
@@ -333,6 +346,8 @@ pub(crate) fn cuts(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
 mod tests {
     const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 
+    /// How many mutations of the seeds are tried beside them; `PTC_MCP_MUTATIONS` sets another
+    /// number.
     const MUTATIONS: usize = 1000;
 
     /// What the readers look for.
@@ -356,7 +371,9 @@ mod tests {
     /// A little fuzzing without a fuzzer: seeds spliced, cut, doubled and overwritten.
     fn mutate(target: &str, law: fn(&[u8]), seeds: &[Vec<u8>]) {
         let mut random = fastrand::Rng::with_seed(4);
-        for round in 0..MUTATIONS {
+        let given = std::env::var("PTC_MCP_MUTATIONS").ok();
+        let mutations = given.map_or(MUTATIONS, |number| number.parse().expect("a number"));
+        for round in 0..mutations {
             let mut bytes = seeds[random.usize(..seeds.len())].clone();
             for _ in 0..random.usize(1..4) {
                 let other = &seeds[random.usize(..seeds.len())];
