@@ -63,6 +63,11 @@ impl Ptc {
         })
     }
 
+    /// Makes ready for programs in the background, where some are to be expected.
+    pub fn warm_up(&self) {
+        self.engine.warm_up();
+    }
+
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -111,6 +116,7 @@ impl Ptc {
         );
         let stopped = async {
             let _programs_ended = self.running.write().await;
+            self.engine.close().await;
             while supervisors.join_next().await.is_some() {}
         };
         if tokio::time::timeout(STOP_LIMIT, stopped).await.is_err() {

@@ -25,9 +25,12 @@ use serde_json::value::RawValue;
 
 use frame::FrameError;
 
-/// The child's half, run by the interpreter as `-c`: one text of two files, of which the second uses
-/// what the first defines.
-pub const BOOTSTRAP: &str = concat!(
+/// What the interpreter is started with as `-c`: it reads the child's half, compiled, as the first
+/// frame and runs it.
+pub const LOADER: &str = include_str!("loader.py");
+
+/// The child's half: one text of two files, of which the second uses what the first defines.
+pub const HALF: &str = concat!(
     include_str!("check.py"),
     "\n\n",
     include_str!("bootstrap.py")

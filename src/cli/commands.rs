@@ -57,12 +57,14 @@ pub(crate) async fn serve(config: Config) -> Exit {
     );
     // On Linux these do not block a thread while a client is silent.
     let (input, output) = rmcp::transport::stdio_pipes();
-    server::serve(Ptc::start(config), input, output, stop).await;
+    let ptc = Ptc::start(config);
+    ptc.warm_up();
+    server::serve(ptc, input, output, stop).await;
     Exit::Success
 }
 
 /// `ptc-mcp run`
-pub(crate) async fn run(config: Config, file: &Path, json: bool, stats: bool) -> Exit {
+pub(crate) async fn run(mut config: Config, file: &Path, json: bool, stats: bool) -> Exit {
     let code = match read_program(file) {
         Ok(code) => code,
         Err(error) => {
@@ -84,6 +86,8 @@ pub(crate) async fn run(config: Config, file: &Path, json: bool, stats: bool) ->
         root: None,
         asker,
     };
+    // No second program follows.
+    config.execution.pool = 0;
     let started = Instant::now();
     let ptc = Ptc::start(config);
     let running = ptc.execute(program, ptc.line_up(), cancel.clone(), Some(progress));

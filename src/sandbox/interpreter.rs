@@ -14,6 +14,8 @@ use serde::Deserialize;
 use tokio::process::Command;
 
 use super::SandboxError;
+use super::cache::{self, Seen};
+use crate::channel::{HALF, frame};
 
 /// The oldest Python that the child's half runs on.
 pub const OLDEST: (u32, u32) = (3, 9);
@@ -34,7 +36,7 @@ print(json.dumps({
 "#;
 
 /// A base interpreter that was asked and answered.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, Deserialize)]
 pub struct Interpreter {
     /// The real file, with every symlink resolved.
     pub executable: PathBuf,
@@ -105,8 +107,76 @@ fn candidates(path: &std::ffi::OsStr) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Says the code of `SOURCE`, marshalled.
+const COMPILE: &str = "
+import base64, json, marshal
+code = compile(SOURCE, '<string>', 'exec', optimize=2)
+print(json.dumps(base64.b64encode(marshal.dumps(code)).decode()))
+";
+
+/// Our half of the channel as this interpreter compiles it, in the frame that `loader.py` reads.
+/// Compiling it again for each child would take as long as the interpreter's own start.
+pub(super) async fn compiled_half(interpreter: &Interpreter) -> Result<Vec<u8>, SandboxError> {
+    use base64::Engine as _;
+    const NAME: &str = "half";
+    let about = Seen::of(&interpreter.executable);
+    let kept: Option<String> = cache::read(NAME, &about);
+    let is_new = kept.is_none();
+    let text = match kept {
+        Some(text) => text,
+        None => {
+            let mut command = Command::new(&interpreter.executable);
+            command.env_clear().current_dir("/");
+            // A JSON string without escapes beyond Python's own is a Python string.
+            let source = serde_json::Value::from(HALF);
+            let asked = ask(command, &format!("SOURCE = {source}\n{COMPILE}")).await;
+            asked.map_err(|reason| no_half(interpreter, &reason))?
+        }
+    };
+    let code = base64::engine::general_purpose::STANDARD.decode(&text);
+    let code = code.map_err(|error| no_half(interpreter, &error.to_string()))?;
+    let header = frame::header(code.len()).ok_or_else(|| no_half(interpreter, "it is empty"))?;
+    if is_new {
+        cache::write(NAME, &about, &text);
+    }
+    Ok([&header[..], &code].concat())
+}
+
+fn no_half(interpreter: &Interpreter, reason: &str) -> SandboxError {
+    SandboxError::Interpreter {
+        reason: format!(
+            "'{}' cannot compile ptc-mcp's own code ({reason})",
+            interpreter.executable.display()
+        ),
+    }
+}
+
 /// Asks one interpreter. A failure reads on after "'<path>' ".
 async fn probe(path: &Path) -> Result<Interpreter, String> {
+    const NAME: &str = "interpreter";
+    // What a version manager's script stands for changes while the script stays the same.
+    let about = Seen::of(path).filter(|_| !is_script(path));
+    if let Some(about) = &about
+        && let Some(known) = cache::read::<Interpreter>(NAME, about)
+        && known.executable.is_file()
+    {
+        return Ok(known);
+    }
+    let interpreter = ask_who(path).await?;
+    if let Some(about) = &about {
+        cache::write(NAME, about, &interpreter);
+    }
+    Ok(interpreter)
+}
+
+fn is_script(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; 2];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_err() || start == *b"#!"
+}
+
+async fn ask_who(path: &Path) -> Result<Interpreter, String> {
     // The server's own environment: a shim needs it to find what it stands for. `-I` keeps Python
     // itself from listening to it.
     let answer: Answer = ask(Command::new(path), PROBE).await?;

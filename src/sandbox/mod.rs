@@ -7,6 +7,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "children are started in here")]
 
+mod cache;
 pub mod interpreter;
 pub mod launcher;
 #[cfg(target_os = "linux")]
@@ -28,9 +29,10 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
-use crate::channel::BOOTSTRAP;
+use crate::channel::LOADER;
 use crate::config::{Execution, SandboxMode};
 use crate::watchdog::{self, Guarded};
+use cache::Seen;
 use interpreter::Interpreter;
 use launcher::Limits;
 
@@ -65,8 +67,8 @@ pub enum SandboxError {
 #[derive(Debug)]
 pub struct Sandbox {
     execution: Execution,
-    /// Found and proved at the first program, and kept; a failure is not kept, since it can be
-    /// mended while the server runs.
+    /// Found at the first program, and kept; a failure is not kept, since it can be mended while
+    /// the server runs.
     ground: Mutex<Option<Arc<Ground>>>,
 }
 
@@ -77,20 +79,26 @@ struct Ground {
     /// An upgrade under a running server is a new interpreter.
     seen: Option<Seen>,
     wall: Box<dyn Wall>,
+    /// What the wall's loader reads first.
+    half: Vec<u8>,
+    /// Whether the proof is from an earlier start.
+    kept: bool,
+}
+
+/// A wall that has proved itself, and what was seen of that.
+struct Proof {
+    wall: Box<dyn Wall>,
+    interpreter: Interpreter,
     examination: Examination,
 }
 
-/// Device, inode, and time of the last change.
-type Seen = (u64, u64, i64);
-
-fn seen(interpreter: &Interpreter) -> Option<Seen> {
-    use std::os::unix::fs::MetadataExt;
-    let found = interpreter.executable.metadata().ok()?;
-    Some((found.dev(), found.ino(), found.mtime()))
-}
+/// The name of what the cache keeps about a wall.
+const PROOF: &str = "proof";
 
 /// What stands around the programs of one interpreter, ready for children.
 trait Wall: std::fmt::Debug + Send + Sync {
+    fn mode(&self) -> SandboxMode;
+
     /// What starts one child with these arguments to the interpreter. `testing`, for the self-test,
     /// lifts limits that programs may be given too little of.
     fn launch(
@@ -100,6 +108,9 @@ trait Wall: std::fmt::Debug + Send + Sync {
         arguments: &[&str],
         testing: bool,
     ) -> Result<Launch, SandboxError>;
+
+    /// What it takes to build it again without a proof; nothing if that is not to be relied on.
+    fn keep(&self) -> Option<serde_json::Value>;
 }
 
 /// A child that was not started yet.
@@ -119,6 +130,10 @@ struct Launch {
 struct NoWall;
 
 impl Wall for NoWall {
+    fn mode(&self) -> SandboxMode {
+        SandboxMode::None
+    }
+
     fn launch(
         &self,
         sandbox: &Sandbox,
@@ -129,6 +144,10 @@ impl Wall for NoWall {
         let mut launch = Launch::on_disk(&sandbox.limits())?;
         launch.command.arg(&interpreter.executable).args(arguments);
         Ok(launch)
+    }
+
+    fn keep(&self) -> Option<serde_json::Value> {
+        None
     }
 }
 
@@ -169,59 +188,112 @@ impl Sandbox {
         }
     }
 
-    /// The interpreter, looked for at most once at a time.
-    pub async fn interpreter(&self) -> Result<Arc<Interpreter>, SandboxError> {
-        Ok(Arc::new(self.ground().await?.interpreter.clone()))
-    }
-
-    /// What was found, enforced and tried, or why programs are refused.
+    /// What is found, enforced and tried now, or why programs are refused.
     pub async fn examine(&self) -> Examination {
-        match self.ground().await {
-            Ok(ground) => ground.examination.clone(),
-            Err(error) => {
-                let mut examination = Examination::of(self.execution.sandbox);
-                examination.refusal = Some(error.to_string());
-                let found = interpreter::find(self.execution.python.as_deref()).await;
-                examination.interpreter = found.ok();
-                examination
+        let mut examination = Examination::of(self.execution.sandbox);
+        let python = self.execution.python.as_deref();
+        let refusal = match interpreter::find(python).await {
+            Ok(interpreter) => {
+                examination.interpreter = Some(interpreter.clone());
+                match self.prove(interpreter).await {
+                    Ok(proof) => return proof.examination,
+                    Err(refusal) => refusal,
+                }
             }
-        }
+            Err(refusal) => refusal,
+        };
+        examination.refusal = Some(refusal.to_string());
+        examination
     }
 
-    /// Starts a child that runs the channel's half and nothing else yet.
+    /// Starts a child that is to run the channel's half, given to it as [`Child::preamble`], and
+    /// nothing else yet.
     pub async fn spawn(&self) -> Result<Child, SandboxError> {
         let ground = self.ground().await?;
-        self.start(
-            &*ground.wall,
-            &ground.interpreter,
-            &["-c", BOOTSTRAP],
-            false,
-        )
+        let mut child = self.start(&*ground.wall, &ground.interpreter, &["-c", LOADER], false)?;
+        child.ground = Some(ground);
+        Ok(child)
+    }
+
+    /// Whether the child was started on the interpreter that is there today.
+    pub fn is_current(&self, child: &Child) -> bool {
+        let ground = child.ground.as_ref();
+        ground.is_some_and(|ground| ground.seen == Seen::of(&ground.interpreter.executable))
+    }
+
+    /// For a child that did not stand: whether an earlier start's proof may be to blame. It does
+    /// not count any more then.
+    pub async fn doubts(&self, child: &Child) -> bool {
+        let Some(ground) = child.ground.as_ref().filter(|ground| ground.kept) else {
+            return false;
+        };
+        cache::forget(PROOF, &(&ground.seen, self.execution.sandbox.as_str()));
+        *self.ground.lock().await = None;
+        true
     }
 
     /// Found, proved and logged at most once at a time.
     async fn ground(&self) -> Result<Arc<Ground>, SandboxError> {
         let mut known = self.ground.lock().await;
         if let Some(ground) = &*known
-            && ground.seen == seen(&ground.interpreter)
+            && ground.seen == Seen::of(&ground.interpreter.executable)
         {
             return Ok(ground.clone());
         }
-        let ground = Arc::new(self.prove().await?);
-        let Examination { backend, why, .. } = &ground.examination;
+        let interpreter = interpreter::find(self.execution.python.as_deref()).await?;
+        let seen = Seen::of(&interpreter.executable);
+        let about = (&seen, self.execution.sandbox.as_str());
+        let (wall, interpreter, kept) = match self.proved_earlier(&interpreter, &about) {
+            Some(wall) => (wall, interpreter, true),
+            None => {
+                let proof = self.prove(interpreter).await?;
+                if let Some(kept) = proof.wall.keep() {
+                    cache::write(PROOF, &about, &kept);
+                }
+                let Examination { backend, why, .. } = &proof.examination;
+                if let Some(why) = why {
+                    tracing::warn!("sandbox '{}': {why}", backend.unwrap_or_default());
+                }
+                (proof.wall, proof.interpreter, false)
+            }
+        };
         tracing::info!(
-            python = %ground.interpreter.executable.display(),
-            version = ground.interpreter.version(),
-            sandbox = backend,
+            python = %interpreter.executable.display(),
+            version = interpreter.version(),
+            sandbox = wall.mode().as_str(),
             "programs can run"
         );
-        if let Some(why) = why {
-            tracing::warn!("sandbox '{}': {why}", backend.unwrap_or_default());
-        }
+        let ground = Arc::new(Ground {
+            half: interpreter::compiled_half(&interpreter).await?,
+            seen: Seen::of(&interpreter.executable),
+            interpreter,
+            wall,
+            kept,
+        });
         Ok(known.insert(ground).clone())
     }
 
-    async fn prove(&self) -> Result<Ground, SandboxError> {
+    /// The wall that an earlier start has proved, if all that it was proved on is as it was.
+    fn proved_earlier(
+        &self,
+        interpreter: &Interpreter,
+        about: &impl serde::Serialize,
+    ) -> Option<Box<dyn Wall>> {
+        let mode = self.execution.sandbox;
+        if mode == SandboxMode::None {
+            return None;
+        }
+        let kept: serde_json::Value = cache::read(PROOF, about)?;
+        if let Some(tool) = seatbelt::chosen_by(mode) {
+            return seatbelt::again(interpreter, tool, kept);
+        }
+        #[cfg(target_os = "linux")]
+        return prove::again(kept);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    async fn prove(&self, interpreter: Interpreter) -> Result<Proof, SandboxError> {
         let mode = self.execution.sandbox;
         let seatbelt = seatbelt::chosen_by(mode);
         if seatbelt.is_none()
@@ -232,16 +304,14 @@ impl Sandbox {
                 mode, platform,
             )));
         }
-        let interpreter = interpreter::find(self.execution.python.as_deref()).await?;
         if mode == SandboxMode::None {
             let mut examination = Examination::of(mode);
             examination.backend = Some(mode.as_str());
             examination.layers = status::without_a_wall();
             examination.interpreter = Some(interpreter.clone());
-            return Ok(Ground {
-                seen: seen(&interpreter),
-                interpreter,
+            return Ok(Proof {
                 wall: Box::new(NoWall),
+                interpreter,
                 examination,
             });
         }
@@ -303,6 +373,7 @@ impl Sandbox {
             watch,
             guarded: group.filter(|_| !confined).map(watchdog::guard),
             scratch,
+            ground: None,
         })
     }
 
@@ -364,9 +435,21 @@ pub struct Child {
     /// Gone once the process has been reaped.
     guarded: Option<Guarded>,
     scratch: Option<TempDir>,
+    /// What it was started on; nothing for a self-test.
+    ground: Option<Arc<Ground>>,
 }
 
 impl Child {
+    /// What the interpreter reads before the channel begins.
+    pub fn preamble(&self) -> &[u8] {
+        self.ground.as_ref().map_or(&[], |ground| &ground.half)
+    }
+
+    /// Waits for the process to end, whatever it uses meanwhile.
+    pub async fn gone(&mut self) {
+        let _ = self.process.wait().await;
+    }
+
     /// Waits for the process to end or to exceed a limit that the kernel does not hold.
     pub async fn exit(&mut self) -> Exit {
         let Some(watch) = &mut self.watch else {
@@ -417,7 +500,13 @@ impl Child {
         }
     }
 
-    fn kill(&mut self) {
+    /// Whether its scratch directory is a folder of the host's.
+    pub fn leaves_files(&self) -> bool {
+        self.scratch.is_some()
+    }
+
+    /// Has the child and all that belongs to it be killed. It may take a moment to be gone.
+    pub fn kill(&mut self) {
         if self.confined {
             self.words = None;
         } else {

@@ -9,7 +9,7 @@ use super::linux::refusal::{self, Facts};
 use super::linux::{Site, bytecode};
 use super::selftest::{self, CHROOT, NAMESPACES};
 use super::status::{Attack, Examination, Layer};
-use super::{Ground, Launch, OPEN_FILES, Sandbox, SandboxError, Wall};
+use super::{Launch, OPEN_FILES, Proof, Sandbox, SandboxError, Wall};
 use crate::config::SandboxMode;
 
 /// Why the sandbox is not to be used.
@@ -32,7 +32,7 @@ impl Sandbox {
     pub(super) async fn prove_linux(
         &self,
         interpreter: Interpreter,
-    ) -> Result<Ground, SandboxError> {
+    ) -> Result<Proof, SandboxError> {
         let mode = self.execution.sandbox;
         let (layout, answer) = needs(&interpreter).await?;
         let refuse = |text: String| SandboxError::Unavailable(text);
@@ -72,11 +72,9 @@ impl Sandbox {
         examination.layers = layers(backend, &proved.enforced);
         examination.attacks = proved.attacks;
         examination.interpreter = Some(interpreter.clone());
-        let seen = super::seen(&interpreter);
-        Ok(Ground {
-            interpreter,
-            seen,
+        Ok(Proof {
             wall: Box::new(proved.site),
+            interpreter,
             examination,
         })
     }
@@ -160,7 +158,33 @@ impl Sandbox {
     }
 }
 
+/// The namespaces that an earlier start has proved, if the files that they show are still those.
+pub(super) fn again(kept: serde_json::Value) -> Option<Box<dyn Wall>> {
+    let (layout, fingerprint): (Layout, u64) = serde_json::from_value(kept).ok()?;
+    let bytecode_is_there = layout
+        .bytecode
+        .as_ref()
+        .is_none_or(|folder| folder.is_dir());
+    let is_as_it_was = layout.fingerprint() == fingerprint && bytecode_is_there;
+    is_as_it_was.then(|| Box::new(Site::namespaces(layout)) as Box<dyn Wall>)
+}
+
 impl Wall for Site {
+    fn mode(&self) -> SandboxMode {
+        if self.bounds_scratch() {
+            SandboxMode::Namespaces
+        } else {
+            SandboxMode::Chroot
+        }
+    }
+
+    /// A changed root is second best: the next start looks again for something better.
+    fn keep(&self) -> Option<serde_json::Value> {
+        let layout = self.layout();
+        (self.mode() == SandboxMode::Namespaces)
+            .then(|| serde_json::json!([layout, layout.fingerprint()]))
+    }
+
     fn launch(
         &self,
         sandbox: &Sandbox,

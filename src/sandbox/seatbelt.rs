@@ -12,13 +12,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::process::Command;
 
 use super::interpreter::{self, Interpreter};
 use super::status::{Examination, Layer};
-use super::{Attack, Ground, Launch, Sandbox, SandboxError, Wall, refusal, selftest};
+use super::{Attack, Launch, Proof, Sandbox, SandboxError, Wall, refusal, selftest};
 use crate::config::SandboxMode;
 
 const PROFILE: &str = include_str!("seatbelt.sbpl");
@@ -105,7 +105,7 @@ pub(super) async fn prove(
     sandbox: &Sandbox,
     mut interpreter: Interpreter,
     tool: PathBuf,
-) -> Result<Ground, SandboxError> {
+) -> Result<Proof, SandboxError> {
     let failed = |reason: String| SandboxError::Interpreter {
         reason: format!("'{}' {reason}", interpreter.executable.display()),
     };
@@ -127,12 +127,25 @@ pub(super) async fn prove(
     examination.backend = Some(SandboxMode::Seatbelt.as_str());
     examination.layers = layers();
     examination.interpreter = Some(interpreter.clone());
-    Ok(Ground {
-        seen: super::seen(&interpreter),
+    Ok(Proof {
         interpreter,
         wall: Box::new(wall),
         examination,
     })
+}
+
+/// The wall that an earlier start has proved.
+pub(super) fn again(
+    interpreter: &Interpreter,
+    tool: PathBuf,
+    kept: serde_json::Value,
+) -> Option<Box<dyn Wall>> {
+    let needs: Needs = serde_json::from_value(kept).ok()?;
+    let is_as_it_was = needs.executable == interpreter.executable
+        && needs.folders.iter().all(|folder| folder.is_dir())
+        && needs.files.iter().all(|file| file.is_file())
+        && tool.is_file();
+    is_as_it_was.then(|| Box::new(Seatbelt { tool, needs }) as Box<dyn Wall>)
 }
 
 fn refuse(text: String) -> SandboxError {
@@ -140,6 +153,14 @@ fn refuse(text: String) -> SandboxError {
 }
 
 impl Wall for Seatbelt {
+    fn mode(&self) -> SandboxMode {
+        SandboxMode::Seatbelt
+    }
+
+    fn keep(&self) -> Option<serde_json::Value> {
+        serde_json::to_value(&self.needs).ok()
+    }
+
     fn launch(
         &self,
         sandbox: &Sandbox,
@@ -223,7 +244,7 @@ struct Answer {
 }
 
 /// What the profile has to let in for one interpreter: real paths, without links.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Needs {
     executable: PathBuf,
     folders: BTreeSet<PathBuf>,

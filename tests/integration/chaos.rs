@@ -379,6 +379,7 @@ fn whatever_happens_every_request_is_answered_once_and_nothing_is_left() {
     let mut session = ptc.start();
     session.wait_for_tools("connected", |names| names.len() == everything);
     session.execute("print(1)").output();
+    session.wait_for_a_ready_child();
     let (start, memory_at_start) = (Holdings::of(&session), memory(&session));
 
     let end = Instant::now() + duration();

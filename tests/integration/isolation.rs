@@ -454,15 +454,19 @@ fn a_forged_call_goes_through_the_same_gate() {
     let ptc = Ptc::new()
         .stdio("s", echo().tool(Tool::echo("secret")))
         .set("tools", "block", json!(["*__secret"]))
-        .execution("max_tool_calls", 1);
+        .execution("max_tool_calls", 2);
     let mut session = ptc.start();
     let result = session.execute(
         "
         import os
-        tools = b'mcp__s__secret', b'mcp__s__echo', b'mcp__s__echo'
-        for number, tool in enumerate(tools, 99):
+        def forge(number, tool):
             body = b'{\"type\":\"call\",\"id\":%d,\"tool\":\"%s\",\"arguments\":{}}' % (number, tool)
             os.write(4, len(body).to_bytes(4, 'big') + body)
+        forge(99, b'mcp__s__secret')
+        forge(100, b'mcp__s__echo')
+        # The server answers in order, so the forged call is with it by then.
+        await mcp__s__echo()
+        forge(101, b'mcp__s__echo')
         try:
             await mcp__s__echo()
         except ToolError as error:
@@ -471,10 +475,10 @@ fn a_forged_call_goes_through_the_same_gate() {
     );
     assert_eq!(
         result.output(),
-        "tool-call budget exhausted (max_tool_calls=1)"
+        "tool-call budget exhausted (max_tool_calls=2)"
     );
     assert_eq!(session.journal("s").calls("secret").len(), 0);
-    assert_eq!(session.journal("s").calls("echo").len(), 1);
+    assert_eq!(session.journal("s").calls("echo").len(), 2);
     let tools: Vec<_> = result
         .calls()
         .iter()
@@ -484,6 +488,7 @@ fn a_forged_call_goes_through_the_same_gate() {
         tools,
         [
             "mcp__s__secret",
+            "mcp__s__echo",
             "mcp__s__echo",
             "mcp__s__echo",
             "mcp__s__echo"

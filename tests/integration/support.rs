@@ -350,6 +350,17 @@ impl Session {
         mentioning(&self.scratch_directories())
     }
 
+    /// Waits until a child stands ready, as one does soon after the start and after each program.
+    /// Behind a wall its scratch directory is none of the host's, and nothing shows it.
+    pub fn wait_for_a_ready_child(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.programs().is_empty() {
+            assert!(Instant::now() < deadline, "no ready child");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// With `pool: 0`, since ready children are such processes.
     pub fn wait_for_no_program(&self) {
         assert_gone(&self.scratch_directories());
     }

@@ -505,6 +505,7 @@ fn waiting_for_servers_is_not_the_programs_time() {
 fn a_cancelled_request_kills_its_program_and_its_calls() {
     for version in ERAS {
         let mut session = Ptc::new()
+            .execution("pool", 0)
             .stdio("s", echo().tool(Tool::sleep("sleep", 600_000)))
             .era(version)
             .start();
@@ -540,7 +541,10 @@ fn a_cancelled_request_kills_its_program_and_its_calls() {
 // contract: S11 S10
 #[test]
 fn a_request_that_waits_for_a_server_can_be_cancelled() {
-    let mut session = Ptc::new().stdio("stuck", stuck()).start();
+    let mut session = Ptc::new()
+        .execution("pool", 0)
+        .stdio("stuck", stuck())
+        .start();
     for (tool, arguments) in [
         ("list_callable_tools", json!({})),
         ("inspect_tool", json!({"tool_name": "mcp__stuck__x"})),
@@ -581,6 +585,7 @@ fn a_program_that_waits_for_its_turn_can_be_cancelled() {
 fn progress_is_told_to_those_who_asked_and_grows() {
     for version in ERAS {
         let mut session = Ptc::new()
+            .execution("pool", 0)
             .execution("max_tool_calls", 100_000)
             .stdio("s", Scenario::new().tool(Tool::sleep("sleep", 20)))
             .era(version)

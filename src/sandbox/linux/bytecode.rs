@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::layout::Answer;
 use super::plan::Layout;
-use crate::sandbox::interpreter;
+use crate::sandbox::{cache, interpreter};
 
 /// Imports what programs commonly import, which leaves its bytecode behind.
 const IMPORTS: &str = "
@@ -51,13 +51,7 @@ pub(in crate::sandbox) async fn provide(
 }
 
 async fn make(executable: &Path, layout: &Layout) -> io::Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
-        .filter(|cache| cache.is_absolute())
-        .ok_or_else(|| io::Error::other("no HOME"))?
-        .join("ptc-mcp");
-    own_folder(&cache)?;
+    let cache = cache::folder()?;
     let folder = cache.join(format!("bytecode-{:016x}", layout.fingerprint()));
     if folder.is_dir() {
         return Ok(folder);

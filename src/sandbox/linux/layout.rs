@@ -73,7 +73,7 @@ impl Layout {
     }
 
     /// Another value once any of it was replaced.
-    pub(super) fn fingerprint(&self) -> u64 {
+    pub(in crate::sandbox) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         (&self.folders, &self.files, &self.links, &self.hidden).hash(&mut hasher);
