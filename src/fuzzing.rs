@@ -3,6 +3,7 @@
 //! replay `fuzz/corpus/`, and mutations of it, on stable. No part of the product: it is compiled for
 //! tests and fuzzing.
 
+mod live;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,14 +92,34 @@ fn frames(cap: usize, pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Option<FrameError>) {
     (frames, None)
 }
 
-/// Takes what a child writes, and once more the body of a single frame. A message is understood as
-/// it would be if its members were written out again, and an error is of bounded length.
-// contract: P9
+/// Takes what a child writes; once more the body of a single frame, and once more the choices by
+/// which a conversation is put together. A message is understood as it would be if its members were
+/// written out again, and an error is of bounded length. A live engine that hears it ends the run,
+/// lets no call past the gate, answers each request once with what it asked for, and keeps no more
+/// than the limits allow.
+// contract: P9 B1 B2 B3
 pub fn frame_from_child(bytes: &[u8]) {
     message(bytes);
     for body in frames(MAX_CHILD_FRAME, &[bytes]).0 {
         message(&body);
     }
+    live::engine(bytes);
+    live::engine(&framed(bytes));
+    if let Some(built) = shapes::conversation(bytes) {
+        live::engine(&built);
+    }
+}
+
+/// Each line as the body of a frame.
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    for body in bytes.split(|byte| *byte == b'\n') {
+        if let Some(header) = frame::header(body.len()) {
+            stream.extend(header);
+            stream.extend_from_slice(body);
+        }
+    }
+    stream
 }
 
 fn message(body: &[u8]) {

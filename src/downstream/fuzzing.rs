@@ -1,12 +1,18 @@
-//! The laws of what servers send over a stream: lines, events and the messages in them.
+//! The laws of what servers send over a stream: lines, events and the messages in them. And a server
+//! in memory, for laws about whoever calls one.
 
-use rmcp::model::RequestId;
+use std::sync::{Arc, Mutex};
+
+use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use super::event::{Data, Event, Events};
+use super::exchange::{Exchange, lock};
 use super::line::{Line, Lines};
-use super::scan;
-use super::wire::Incoming;
+use super::wire::{self, Incoming};
+use super::{Connection, Link, scan};
+use crate::config::ServerConfig;
 use crate::fuzzing::cuts;
 
 /// A small limit, which inputs reach, and one that they do not.
@@ -159,4 +165,99 @@ fn data_come_out_as_they_were_put_in(bytes: &[u8]) {
         ..Event::default()
     };
     assert_eq!(events(1 << 20, &[&stream]), [expected]);
+}
+
+/// A server in memory. It speaks by the wire's own bytes.
+pub(crate) struct Stub {
+    exchange: Arc<Exchange>,
+    tools: Vec<&'static str>,
+    heard: Arc<Heard>,
+}
+
+/// What a stub was called with.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Calls>);
+
+#[derive(Clone, Default)]
+pub(crate) struct Calls {
+    /// Tools and arguments, in the order of arrival.
+    pub(crate) all: Vec<(String, Value)>,
+    /// Calls that were to be answered and are not yet.
+    open: usize,
+    /// The most that were open at once.
+    pub(crate) most: usize,
+}
+
+impl Heard {
+    pub(crate) fn calls(&self) -> Calls {
+        lock(&self.0).clone()
+    }
+}
+
+/// A connection to a server in memory that has these tools. What each does, its name says: `silent`
+/// never answers, `wrong` fails, `large` answers with more than anybody takes, and every other says
+/// what it was called with.
+pub(crate) async fn connect_in_memory(
+    server: &ServerConfig,
+    max_result_bytes: usize,
+    tools: Vec<&'static str>,
+) -> (Connection, Arc<Heard>) {
+    let exchange = Arc::new(Exchange::new(server, max_result_bytes));
+    let heard = Arc::<Heard>::default();
+    let stub = Stub {
+        exchange: exchange.clone(),
+        tools,
+        heard: heard.clone(),
+    };
+    let connection = super::establish(exchange, Link::Memory(stub)).await;
+    (connection.expect("it is well"), heard)
+}
+
+impl Stub {
+    pub(super) fn send(&self, message: &ClientJsonRpcMessage) {
+        let message = serde_json::to_value(message).expect("a message is JSON");
+        let (method, params) = (&message["method"], &message["params"]);
+        let result = match method.as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "stub", "version": "1"},
+            }),
+            Some("tools/list") => {
+                let tools = self.tools.iter().map(|name| json!({"name": name}));
+                json!({"tools": tools.collect::<Vec<_>>()})
+            }
+            Some("tools/call") => {
+                let (name, arguments) = (&params["name"], &params["arguments"]);
+                let name = name.as_str().expect("a tool has a name");
+                lock(&self.heard.0)
+                    .all
+                    .push((name.to_owned(), arguments.clone()));
+                match name {
+                    "silent" => return,
+                    "wrong" => json!({"content": [], "isError": true}),
+                    "large" => json!({"content": [{"type": "text", "text": "x".repeat(1 << 16)}]}),
+                    _ => json!({"content": [], "structuredContent": {"said": arguments}}),
+                }
+            }
+            _ => return,
+        };
+        let is_call = method == "tools/call";
+        if is_call {
+            let mut calls = lock(&self.heard.0);
+            calls.open += 1;
+            calls.most = calls.most.max(calls.open);
+        }
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        let (exchange, heard) = (self.exchange.clone(), self.heard.clone());
+        tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            if is_call {
+                lock(&heard.0).open -= 1;
+            }
+            for incoming in wire::decode(answer.into_bytes()) {
+                exchange.receive(incoming).await;
+            }
+        });
+    }
 }

@@ -150,6 +150,63 @@ fn value(u: &mut Unstructured<'_>, depth: usize) -> Result<String> {
     })
 }
 
+/// What a child says to a live engine: frames that mostly keep to the protocol, with few ids, so that
+/// they are used again.
+pub(super) fn conversation(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut choices = Unstructured::new(bytes);
+    let mut conversation = || -> Result<Vec<u8>> {
+        let mut stream = Vec::new();
+        for _ in 0..choices.int_in_range(0..=24)? {
+            stream.extend(said(&mut choices)?);
+        }
+        Ok(stream)
+    };
+    conversation().ok()
+}
+
+fn said(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    const TOOLS: &[&str] = &[
+        "mcp__s__echo",
+        "mcp__s__few",
+        "mcp__s__silent",
+        "mcp__s__wrong",
+        "mcp__s__large",
+        "mcp__s__hidden",
+        "mcp__s__asked",
+        "mcp__s__ecko",
+        "mcp__gone__echo",
+        "print",
+        "",
+    ];
+    let id = u.int_in_range(0..=7)?;
+    let body = match u.int_in_range(0..=23)? {
+        0 => r#"{"type":"ready","version":1,"python":"3.13"}"#.to_owned(),
+        1 | 2 => json!({"type": "output", "text": u.choose(WORDS)?.repeat(id * 200)}).to_string(),
+        3 | 4 => format!(r#"{{"type":"cancel","id":{id}}}"#),
+        5 | 6 => format!(r#"{{"type":"emit","value":{}}}"#, value(u, DEPTH)?),
+        7 | 8 => {
+            let name = Value::from(*u.choose(&crate::helpers::NAMES)?);
+            let arguments = value(u, 2)?;
+            format!(r#"{{"type":"help","id":{id},"name":{name},"arguments":{arguments}}}"#)
+        }
+        9 => r#"{"type":"done"}"#.to_owned(),
+        10 => json!({"type": "done", "error": u.choose(WORDS)?}).to_string(),
+        11 => value(u, DEPTH)?,
+        12 => return Ok(u32::MAX.to_be_bytes().to_vec()),
+        _ => {
+            let tool = Value::from(*u.choose(TOOLS)?);
+            let arguments = match u.int_in_range(0..=4)? {
+                0 => value(u, DEPTH)?,
+                1 => "{}".to_owned(),
+                _ => format!(r#"{{"a":{}}}"#, value(u, DEPTH)?),
+            };
+            format!(r#"{{"type":"call","id":{id},"tool":{tool},"arguments":{arguments}}}"#)
+        }
+    };
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    Ok([&length.to_be_bytes(), body.as_bytes()].concat())
+}
+
 /// Names out of few pieces, so that many are the same once they are identifiers.
 pub(super) fn names(bytes: &[u8]) -> Option<Vec<String>> {
     const PIECES: &[&str] = &["a", "A", "-", "_", ".", "é", "2", "3", "__", " "];
