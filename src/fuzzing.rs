@@ -200,6 +200,7 @@ pub fn config(bytes: &[u8]) {
             }
         }
         (Err(report), Err(again)) => {
+            assert!(report.mistakes() > 0);
             let report = report.to_string();
             assert_eq!(report, again.to_string());
             assert!(report.starts_with("fuzzed.yaml"), "{report}");
@@ -337,15 +338,28 @@ fn catalogue(names: &[&str]) -> BTreeMap<String, String> {
         title: None,
         description: None,
         input_schema: json!({"type": "object"}),
-        output_schema: None,
+        output_schema: match name.len() % 4 {
+            0 => Some(json!({"type": "object", "properties": {"result": {"type": "integer"}}})),
+            1 => Some(json!({"properties": {"result": {}}, "x-fastmcp-wrap-result": true})),
+            2 => Some(json!({"type": "object"})),
+            _ => None,
+        },
         annotations: None,
         meta: None,
     };
     let tools = names.iter().map(tool).collect();
     let server = ServerName::new("my-server");
-    Catalogue::new(&server, tools, &ToolRules::default())
+    let catalogue = Catalogue::new(&server, tools, &ToolRules::default());
+    assert_eq!(catalogue.is_empty(), names.is_empty());
+    catalogue
         .entries()
-        .map(|entry| (entry.name.to_string(), entry.original.clone()))
+        .map(|entry| {
+            // A model is shown each tool by the name under which it can be called.
+            let called = format!("{}(", entry.name);
+            assert!(entry.stub().contains(&called), "{}", entry.stub());
+            assert!(entry.signature().contains(&called), "{}", entry.signature());
+            (entry.name.to_string(), entry.original.clone())
+        })
         .collect()
 }
 

@@ -195,8 +195,9 @@ impl Heard {
 }
 
 /// A connection to a server in memory that has these tools. What each does, its name says: `silent`
-/// never answers, `wrong` fails, `large` answers with more than anybody takes, and every other says
-/// what it was called with.
+/// never answers, `wrong` fails and `told` says why, `refuses` rejects its arguments, `garbled` answers
+/// in no JSON, `large` with more than anybody takes, `lost` ends the connection, and every other says
+/// what it was called with: `typed` declares that it does, `marked` wraps it and says so.
 pub(crate) async fn connect_in_memory(
     server: &ServerConfig,
     max_result_bytes: usize,
@@ -224,7 +225,13 @@ impl Stub {
                 "serverInfo": {"name": "stub", "version": "1"},
             }),
             Some("tools/list") => {
-                let tools = self.tools.iter().map(|name| json!({"name": name}));
+                let tools = self.tools.iter().map(|name| match *name {
+                    "typed" => json!({"name": name, "outputSchema": {
+                        "properties": {"said": {"required": ["said"]}},
+                    }}),
+                    "refuses" => json!({"name": name, "inputSchema": {"required": ["a"]}}),
+                    _ => json!({"name": name}),
+                });
                 json!({"tools": tools.collect::<Vec<_>>()})
             }
             Some("tools/call") => {
@@ -235,26 +242,50 @@ impl Stub {
                     .push((name.to_owned(), arguments.clone()));
                 match name {
                     "silent" => return,
+                    "lost" => return self.exchange.lose("the server is gone"),
+                    "refuses" => {
+                        return self.say(message["id"].to_string(), |id| {
+                            let error = json!({"code": -32602, "message": "no such argument"});
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+                        });
+                    }
+                    "garbled" => {
+                        return self.say(message["id"].to_string(), |id| {
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"#)
+                        });
+                    }
                     "wrong" => json!({"content": [], "isError": true}),
+                    "told" => json!({
+                        "content": [{"type": "text", "text": "unexpected keyword argument"}],
+                        "isError": true,
+                    }),
+                    "marked" => json!({
+                        "content": [],
+                        "structuredContent": {"result": {"said": arguments}},
+                        "_meta": {"fastmcp": {"wrap_result": true}},
+                    }),
                     "large" => json!({"content": [{"type": "text", "text": "x".repeat(1 << 16)}]}),
                     _ => json!({"content": [], "structuredContent": {"said": arguments}}),
                 }
             }
             _ => return,
         };
-        let is_call = method == "tools/call";
-        if is_call {
-            let mut calls = lock(&self.heard.0);
-            calls.open += 1;
-            calls.most = calls.most.max(calls.open);
-        }
-        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        self.say(message["id"].to_string(), |id| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+        });
+    }
+
+    /// Answers a little later, so that others come in between.
+    fn say(&self, id: String, line: impl Fn(&str) -> String) {
+        let answer = line(&id);
         let (exchange, heard) = (self.exchange.clone(), self.heard.clone());
+        let mut calls = lock(&heard.0);
+        calls.open += 1;
+        calls.most = calls.most.max(calls.open);
+        drop(calls);
         tokio::spawn(async move {
             tokio::task::yield_now().await;
-            if is_call {
-                lock(&heard.0).open -= 1;
-            }
+            lock(&heard.0).open -= 1;
             for incoming in wire::decode(answer.into_bytes()) {
                 exchange.receive(incoming).await;
             }

@@ -14,13 +14,13 @@ use crate::registry::Registry;
 use crate::report::Report;
 use crate::sandbox::Exit;
 
-/// A child that is gone once the token says so.
-struct Gone(CancellationToken);
+/// A child that is gone once the token says so, and how.
+pub(crate) struct Gone(pub(crate) CancellationToken, pub(crate) Exit);
 
 impl Process for Gone {
     async fn exit(&mut self) -> Exit {
         self.0.cancelled().await;
-        Exit::Code(0)
+        self.1.clone()
     }
 }
 
@@ -29,15 +29,16 @@ pub(crate) async fn run<R, W>(
     registry: &Arc<Registry>,
     gate: &Gate,
     (from_child, to_child): (R, W),
-    gone: CancellationToken,
+    mut child: Gone,
+    cancelled: CancellationToken,
 ) -> Report
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
     let channel = Channel::new(from_child, to_child);
-    let never = pin!(std::future::pending());
+    let cancelled = pin!(cancelled.cancelled());
     Run::new(execution, registry, gate)
-        .finish(String::new(), &mut Gone(gone), channel, never)
+        .finish(String::new(), &mut child, channel, cancelled)
         .await
 }

@@ -21,10 +21,12 @@ use crate::config::Config;
 use crate::consent::{Asker, Consent, Session};
 use crate::downstream::fuzzing::{Calls, connect_in_memory};
 use crate::engine;
-use crate::gate::{Gate, Policy};
+use crate::engine::fuzzing::Gone;
+use crate::gate::{Gate, Policy, Progress};
 use crate::permissions;
 use crate::registry::Registry;
 use crate::report::Report;
+use crate::sandbox::Exit;
 use crate::supervisor::{Live, ServerState};
 
 /// Small limits, which a few messages reach. `hidden` may not be called, and nobody says yes to
@@ -36,7 +38,10 @@ execution: {max_tool_calls: 6, max_concurrent_calls: 2, max_output_bytes: 2000,
   max_tool_result_bytes: 5000, timeout_seconds: 20, tool_call_timeout_seconds: 20}
 ";
 
-const TOOLS: [&str; 7] = ["echo", "few", "silent", "wrong", "large", "hidden", "asked"];
+const TOOLS: [&str; 13] = [
+    "echo", "few", "silent", "wrong", "told", "refuses", "garbled", "large", "lost", "typed",
+    "marked", "hidden", "asked",
+];
 
 /// What the cut output may hold beyond its limit: the note that it was cut.
 const NOTE: usize = 200;
@@ -60,6 +65,29 @@ thread_local! {
         .enable_time()
         .build()
         .expect("a runtime");
+}
+
+/// How a run ends of which the child does not say so itself. The number of its bytes decides.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    /// The pipe is closed, and then the child is gone.
+    Closed,
+    /// The child is gone, and somebody else holds its pipe for a moment.
+    Gone,
+    Cancelled,
+}
+
+fn end(said: &[u8]) -> (End, Exit) {
+    match said.len() % 8 {
+        0 => (End::Cancelled, Exit::Code(0)),
+        1 => (End::Gone, Exit::Code(1)),
+        2 => (End::Gone, Exit::Signal(9)),
+        3 => (End::Gone, Exit::Signal(11)),
+        4 => (End::Closed, Exit::Signal(24)),
+        5 => (End::Closed, Exit::Signal(6)),
+        6 => (End::Gone, Exit::Exceeded("it used too much".to_owned())),
+        _ => (End::Closed, Exit::Code(0)),
+    }
 }
 
 /// Lets a child say these bytes, and then be gone.
@@ -101,22 +129,37 @@ async fn run(said: &[u8]) -> (Report, Vec<u8>, Calls) {
         consent: Consent::new(nobody, Session::default()),
         log: None,
     };
-    let gate = Gate::new(registry.clone(), policy, SETTING.execution.clone(), None);
+    let (progress, watched) = watch::channel(Progress::default());
+    let execution = &SETTING.execution;
+    let gate = Gate::new(registry.clone(), policy, execution.clone(), Some(progress));
 
     let (child, host) = tokio::io::duplex(1024);
     let (from_child, to_child) = tokio::io::split(host);
-    let gone = CancellationToken::new();
-    let child = tokio::spawn(talk(child, said.to_vec(), gone.clone()));
-    let execution = &SETTING.execution;
-    let run = engine::fuzzing::run(execution, &registry, &gate, (from_child, to_child), gone);
+    let (gone, cancelled) = (CancellationToken::new(), CancellationToken::new());
+    let (end, exit) = end(said);
+    let ends = match end {
+        End::Cancelled => cancelled.clone(),
+        End::Gone | End::Closed => gone.clone(),
+    };
+    let child = tokio::spawn(talk(child, said.to_vec(), end, ends));
+    let pipes = (from_child, to_child);
+    let run = engine::fuzzing::run(
+        execution,
+        &registry,
+        &gate,
+        pipes,
+        Gone(gone, exit),
+        cancelled,
+    );
     let report = tokio::time::timeout(PATIENCE, run).await;
     let report = report.expect("the run ends");
     let told = child.await.expect("the child does not panic");
+    assert_eq!(watched.borrow().calls, report.calls.len() as u64);
     (report, told, heard.calls())
 }
 
 /// The child: says its bytes piece by piece, hears what it is told meanwhile, and goes.
-async fn talk(pipe: DuplexStream, said: Vec<u8>, gone: CancellationToken) -> Vec<u8> {
+async fn talk(pipe: DuplexStream, said: Vec<u8>, end: End, ends: CancellationToken) -> Vec<u8> {
     let (mut hears, mut says) = tokio::io::split(pipe);
     let hearing = tokio::spawn(async move {
         let mut told = Vec::new();
@@ -131,9 +174,13 @@ async fn talk(pipe: DuplexStream, said: Vec<u8>, gone: CancellationToken) -> Vec
         turns(TURNS).await;
     }
     turns(LAST_TURNS).await;
+    if end != End::Closed {
+        ends.cancel();
+        turns(TURNS).await;
+    }
     // The engine may have hung up before.
     let _ = says.shutdown().await;
-    gone.cancel();
+    ends.cancel();
     hearing.await.expect("hearing does not panic")
 }
 
@@ -168,6 +215,12 @@ fn nothing_gets_past_the_gate(calls: &Calls, report: &Report) {
     }
     let few = calls.all.iter().filter(|(tool, _)| tool == "few").count();
     assert!(few <= 2, "{few} calls of few");
+    // Of each call that reached the server the record says so, or that nobody knows.
+    let known = report
+        .calls
+        .iter()
+        .filter(|call| call.answered() || call.in_doubt());
+    assert!(sent <= known.count(), "{sent} calls were sent");
     let answered = report.calls.iter().filter(|call| call.answered()).count();
     assert!(answered <= sent, "{answered} answers to {sent} calls");
 }
@@ -223,6 +276,7 @@ fn what_is_kept_is_bounded(asked: &[ChildMessage], report: &Report) {
     assert!(report.calls.len() <= asked.iter().filter(is_call).count());
     for call in &report.calls {
         assert!(call.tool.len() < 1000 && call.arguments.chars().count() <= 200);
+        assert_eq!(call.ok(), call.error().is_none());
     }
     assert!(report.error().is_none_or(|error| error.len() < 300_000));
 }
