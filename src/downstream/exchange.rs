@@ -4,6 +4,10 @@
 //! Every transport hands what it receives to this book, and rmcp's service layer takes it from
 //! here. It does not know what carries the messages.
 //!
+//! A call over a pipe does not pass through rmcp at all ([`Exchange::call`]): the line goes to the
+//! server and its answer to the caller, each without a stop. Over HTTP it does, where the protocol's
+//! headers and streams are most of the work.
+//!
 //! The results of `tools/call` and `tools/list` never pass through rmcp's types, which guess a
 //! result's kind from its shape and drop what they do not know. rmcp gets a parcel instead: a tool
 //! result whose single text is the raw result, or the failure, which [`unpack`] takes out again.
@@ -17,8 +21,8 @@ use rmcp::model::{
     ErrorCode, ErrorData, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, mpsc, watch};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::CallFailure;
 use super::wire::{self, Incoming};
@@ -62,12 +66,53 @@ pub(super) struct Exchange {
 }
 
 /// A request without its answer.
-#[derive(Debug, Clone)]
-struct InFlight {
+#[derive(Debug)]
+enum InFlight {
+    /// Whoever made it waits at the other end.
+    Direct(oneshot::Sender<Answer>),
+    Through(ThroughRmcp),
+}
+
+#[derive(Debug)]
+struct ThroughRmcp {
     awaited: Awaited,
     serial: u64,
     /// Cancelled when the request is answered or given up.
     over: CancellationToken,
+}
+
+/// The raw result of a call, or why there is none.
+type Answer = Result<String, CallFailure>;
+
+/// The ids of direct calls begin here: rmcp counts its own up from zero. They fit 32 bits with a
+/// sign, since some servers' integers have no more.
+const DIRECT: i64 = 1 << 30;
+
+/// A direct call in flight.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    exchange: &'a Exchange,
+    id: i64,
+    answer: oneshot::Receiver<Answer>,
+}
+
+impl Call<'_> {
+    pub(super) fn id(&self) -> i64 {
+        self.id
+    }
+
+    pub(super) async fn answer(&mut self) -> Answer {
+        match (&mut self.answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallFailure::Lost(self.exchange.lost().await)),
+        }
+    }
+
+    /// Stops waiting; says whether the answer was still to come.
+    pub(super) fn give_up(&self) -> bool {
+        let id = RequestId::Number(self.id);
+        lock(&self.exchange.in_flight).remove(&id).is_some()
+    }
 }
 
 /// One request, for whoever carries it. Its id alone would not do: the second handshake over a
@@ -146,24 +191,43 @@ impl Exchange {
         self.limit.saturating_mul(4).saturating_add(ENVELOPE)
     }
 
+    /// Notes a call that is about to be sent as a line of ours. Fails on a lost connection.
+    pub(super) fn call(&self) -> Result<Call<'_>, CallFailure> {
+        let (sender, answer) = oneshot::channel();
+        let serial = self.sent.fetch_add(1, Ordering::Relaxed);
+        // The remainder is below 2^30, and so is the sum of the two below 2^31.
+        let id = DIRECT + i64::try_from(serial % (1 << 30)).unwrap_or_default();
+        lock(&self.in_flight).insert(RequestId::Number(id), InFlight::Direct(sender));
+        // After the insertion: a loss that comes later finds it.
+        if let Some(reason) = self.loss() {
+            lock(&self.in_flight).remove(&RequestId::Number(id));
+            return Err(CallFailure::Lost(reason));
+        }
+        Ok(Call {
+            exchange: self,
+            id,
+            answer,
+        })
+    }
+
     /// Notes what is about to be sent, so that its answer is recognised.
     pub(super) fn sending(&self, message: &ClientJsonRpcMessage) {
         let mut in_flight = lock(&self.in_flight);
         match message {
             ClientJsonRpcMessage::Request(request) => {
                 let awaited = Awaited::by(&request.request);
-                let request_in_flight = InFlight {
+                let request_in_flight = ThroughRmcp {
                     awaited,
                     serial: self.sent.fetch_add(1, Ordering::Relaxed),
                     over: CancellationToken::new(),
                 };
-                in_flight.insert(request.id.clone(), request_in_flight);
+                in_flight.insert(request.id.clone(), InFlight::Through(request_in_flight));
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
-                    && let Some(abandoned) = in_flight.remove(id)
+                    && let Some(InFlight::Through(abandoned)) = in_flight.remove(id)
                 {
                     abandoned.over.cancel();
                 }
@@ -176,8 +240,8 @@ impl Exchange {
     pub(super) fn ticket(&self, id: RequestId) -> Ticket {
         let in_flight = lock(&self.in_flight);
         let (serial, over) = match in_flight.get(&id) {
-            Some(waits) => (waits.serial, waits.over.clone()),
-            None => (u64::MAX, CancellationToken::new()),
+            Some(InFlight::Through(waits)) => (waits.serial, waits.over.clone()),
+            _ => (u64::MAX, CancellationToken::new()),
         };
         if serial == u64::MAX {
             over.cancel();
@@ -186,9 +250,11 @@ impl Exchange {
     }
 
     pub(super) fn waits(&self, ticket: &Ticket) -> bool {
-        lock(&self.in_flight)
-            .get(&ticket.id)
-            .is_some_and(|waits| waits.serial == ticket.serial)
+        let in_flight = lock(&self.in_flight);
+        matches!(
+            in_flight.get(&ticket.id),
+            Some(InFlight::Through(waits)) if waits.serial == ticket.serial
+        )
     }
 
     pub(super) fn protocol_version(&self) -> Option<ProtocolVersion> {
@@ -199,7 +265,12 @@ impl Exchange {
     pub(super) async fn receive(&self, incoming: Incoming) {
         match incoming {
             Incoming::Result { id, result } => match self.take(Some(id)) {
-                Some((id, awaited, _over)) => self.answer(id, awaited, result).await,
+                // Who gave up meanwhile does not need it.
+                Some((_, InFlight::Direct(caller))) => drop(caller.send(Ok(result))),
+                Some((id, InFlight::Through(request))) => {
+                    let _over = request.over.drop_guard();
+                    self.answer(id, request.awaited, result).await;
+                }
                 None => self.log_stray("a result"),
             },
             Incoming::Error { id, code, message } => {
@@ -215,7 +286,7 @@ impl Exchange {
                 tracing::warn!(server = %self.server, bytes, "an answer over the limit was not read");
                 self.settle(id, self.too_large(bytes)).await;
             }
-            Incoming::Call { method, message } => self.call(&method, &message).await,
+            Incoming::Call { method, message } => self.called(&method, &message).await,
             Incoming::Noise(text) => {
                 let before = self.noise.fetch_add(1, Ordering::Relaxed);
                 if before < NOISE_LOGGED {
@@ -252,6 +323,18 @@ impl Exchange {
             }
             first
         });
+        let reason = self.loss().unwrap_or_default();
+        let is_direct =
+            |_: &RequestId, request: &mut InFlight| matches!(request, InFlight::Direct(_));
+        let calls: Vec<InFlight> = lock(&self.in_flight)
+            .extract_if(is_direct)
+            .map(|(_, call)| call)
+            .collect();
+        for call in calls {
+            if let InFlight::Direct(caller) = call {
+                let _ = caller.send(Err(CallFailure::Lost(reason.clone())));
+            }
+        }
     }
 
     /// Resolves when the connection is lost.
@@ -292,9 +375,9 @@ impl Exchange {
     }
 
     /// The request that an answer belongs to. One that lost its id belongs to the only request in
-    /// flight, if there is only one. The guard declares the request over when it is dropped, which
-    /// must not be before the answer was handed on: it may stop the very task that does so.
-    fn take(&self, id: Option<RequestId>) -> Option<(RequestId, Awaited, DropGuard)> {
+    /// flight, if there is only one. It is to be declared over after the answer was handed on, which
+    /// may stop the very task that does so.
+    fn take(&self, id: Option<RequestId>) -> Option<(RequestId, InFlight)> {
         let mut in_flight = lock(&self.in_flight);
         let id = match id {
             Some(id) if in_flight.contains_key(&id) => id,
@@ -304,13 +387,16 @@ impl Exchange {
             None if in_flight.len() == 1 => in_flight.keys().next()?.clone(),
             None => return None,
         };
-        let (id, InFlight { awaited, over, .. }) = in_flight.remove_entry(&id)?;
-        Some((id, awaited, over.drop_guard()))
+        in_flight.remove_entry(&id)
     }
 
     async fn settle(&self, id: Option<RequestId>, failure: CallFailure) {
         match self.take(id) {
-            Some((id, awaited, _over)) => self.end(id, awaited, failure).await,
+            Some((_, InFlight::Direct(caller))) => drop(caller.send(Err(failure))),
+            Some((id, InFlight::Through(request))) => {
+                let _over = request.over.drop_guard();
+                self.end(id, request.awaited, failure).await;
+            }
             None => self.log_stray(&failure.to_string()),
         }
     }
@@ -363,7 +449,7 @@ impl Exchange {
         }
     }
 
-    async fn call(&self, method: &str, message: &str) {
+    async fn called(&self, method: &str, message: &str) {
         match method {
             "notifications/tools/list_changed" => self.suspect_change(),
             "notifications/message" => {

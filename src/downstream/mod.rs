@@ -5,6 +5,7 @@
 //! the server wrote, from the wire to the caller. This module knows no filters, budgets, deadlines
 //! or backoff, and it never repeats a call.
 
+mod direct;
 mod event;
 mod exchange;
 #[cfg(any(test, fuzzing))]
@@ -92,6 +93,8 @@ struct Live {
     version: String,
     info: String,
     has_tools: bool,
+    /// Whether a call needs nothing of rmcp: in the 2026 era it adds to each request who we are.
+    calls_directly: bool,
     _subscription: Option<AbortOnDropHandle<()>>,
 }
 
@@ -236,6 +239,7 @@ async fn establish(exchange: Arc<Exchange>, link: Link) -> Result<Connection, Co
         version: version.as_str().to_owned(),
         info,
         has_tools: tools.is_some(),
+        calls_directly: version.has_initialize(),
         service,
         exchange,
         link,
@@ -391,12 +395,19 @@ impl Connection {
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<Box<RawValue>, CallFailure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let answer = self.settled(self.0.service.peer().call_tool_once(params));
-        let CallToolResponse::Complete(parcel) = answer.await? else {
-            return Err(unexpected());
+        let result = match &*self.0.link {
+            Link::Stdio(process) if self.0.calls_directly => {
+                direct::call(process, &self.0.exchange, tool, &arguments).await?
+            }
+            _ => {
+                let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+                let answer = self.settled(self.0.service.peer().call_tool_once(params));
+                let CallToolResponse::Complete(parcel) = answer.await? else {
+                    return Err(unexpected());
+                };
+                exchange::unpack(parcel)?
+            }
         };
-        let result = exchange::unpack(parcel)?;
         match result_type(result.get()).as_deref() {
             None | Some("complete") => Ok(result),
             Some("input_required") => Err(CallFailure::NeedsInput),

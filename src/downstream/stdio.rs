@@ -15,9 +15,9 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rmcp::model::ClientJsonRpcMessage;
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::error::TrySendError;
@@ -146,7 +146,7 @@ impl Process {
     /// server that does not read.
     pub(super) fn send(
         &self,
-        message: &ClientJsonRpcMessage,
+        message: &impl Serialize,
     ) -> impl Future<Output = ()> + Send + 'static {
         let unqueued = serde_json::to_vec(message).ok().and_then(|mut line| {
             line.push(b'\n');

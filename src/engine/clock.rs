@@ -34,7 +34,14 @@ impl Clock {
         match self.since {
             // A limit beyond what the clock can count is none.
             Some(since) => match since.checked_add(self.left) {
-                Some(end) => tokio::time::sleep_until(end).await,
+                Some(end) => {
+                    // In ticks of a second: while a timer is due this soon, the deadlines of calls, which come
+                    // later, are set without waking the runtime's driver for each.
+                    while Instant::now() < end {
+                        let next = Duration::from_secs(since.elapsed().as_secs() + 1);
+                        tokio::time::sleep_until(end.min(since + next)).await;
+                    }
+                }
                 None => std::future::pending().await,
             },
             None => std::future::pending().await,
