@@ -3,6 +3,8 @@
 //! How a child is confined, and how a tool is reached, are not known here.
 
 mod clock;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod pipes;
 mod pool;
 mod run;

@@ -3,6 +3,9 @@
 //! replay `fuzz/corpus/`, and mutations of it, on stable. No part of the product: it is compiled for
 //! tests and fuzzing.
 
+mod live;
+mod shapes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -16,9 +19,13 @@ use crate::downstream::{self, DownstreamTool};
 use crate::result;
 use crate::tool::{ServerName, sanitize};
 
-/// See [`result::fuzzing::parse_result`].
+/// See [`result::fuzzing::parse_result`]. The bytes are a result, and once more the choices by which
+/// one is put together.
 pub fn parse_result(bytes: &[u8]) {
     result::fuzzing::parse_result(bytes);
+    if let Some(built) = shapes::result(bytes) {
+        result::fuzzing::parse_result(built.as_bytes());
+    }
 }
 
 /// See [`result::fuzzing::unwrap_result`].
@@ -85,14 +92,34 @@ fn frames(cap: usize, pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Option<FrameError>) {
     (frames, None)
 }
 
-/// Takes what a child writes, and once more the body of a single frame. A message is understood as
-/// it would be if its members were written out again, and an error is of bounded length.
-// contract: P9
+/// Takes what a child writes; once more the body of a single frame, and once more the choices by
+/// which a conversation is put together. A message is understood as it would be if its members were
+/// written out again, and an error is of bounded length. A live engine that hears it ends the run,
+/// lets no call past the gate, answers each request once with what it asked for, and keeps no more
+/// than the limits allow.
+// contract: P9 B1 B2 B3
 pub fn frame_from_child(bytes: &[u8]) {
     message(bytes);
     for body in frames(MAX_CHILD_FRAME, &[bytes]).0 {
         message(&body);
     }
+    live::engine(bytes);
+    live::engine(&framed(bytes));
+    if let Some(built) = shapes::conversation(bytes) {
+        live::engine(&built);
+    }
+}
+
+/// Each line as the body of a frame.
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    for body in bytes.split(|byte| *byte == b'\n') {
+        if let Some(header) = frame::header(body.len()) {
+            stream.extend(header);
+            stream.extend_from_slice(body);
+        }
+    }
+    stream
 }
 
 fn message(body: &[u8]) {
@@ -142,7 +169,8 @@ fn written_out(message: &ChildMessage) -> String {
 const SECRET: &str = "s3cr3t hunter2";
 
 /// Takes a configuration file. It is a configuration or a report that names the file; neither shows
-/// what a variable holds, and the same text is read the same way twice.
+/// what a variable holds, and the same text is read the same way twice. A configuration that is
+/// written out is read as the same.
 // contract: C3, C6
 pub fn config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
@@ -155,13 +183,12 @@ pub fn config(bytes: &[u8]) {
         (Ok(config), Ok(again)) => {
             let shown = format!("{config:?}");
             assert!(!shown.contains("s3cr3t"), "{shown}");
-            assert_eq!(config.execution, again.execution);
-            assert_eq!(config.permissions, again.permissions);
-            assert_eq!(config.audit, again.audit);
-            assert_eq!(
-                format!("{:?}", config.servers),
-                format!("{:?}", again.servers)
-            );
+            assert!(config == again);
+            let printed = config::print(&config);
+            match Config::parse(&printed, Path::new("printed.yaml"), &|_| None) {
+                Ok(reread) => assert!(reread == config, "{printed}"),
+                Err(report) => panic!("{report} of {printed}"),
+            }
             let execution = &config.execution;
             assert!(!execution.timeout.is_zero() && !execution.tool_call_timeout.is_zero());
             assert!(execution.max_tool_calls > 0 && execution.max_programs > 0);
@@ -173,6 +200,7 @@ pub fn config(bytes: &[u8]) {
             }
         }
         (Err(report), Err(again)) => {
+            assert!(report.mistakes() > 0);
             let report = report.to_string();
             assert_eq!(report, again.to_string());
             assert!(report.starts_with("fuzzed.yaml"), "{report}");
@@ -260,12 +288,19 @@ fn variable_by_words(inside: &str, env: &dyn Fn(&str) -> Option<String>) -> Opti
     Some(set.unwrap_or(default))
 }
 
-/// Takes lines: the names of a server's tools. Each stays callable under a name of its own, which
-/// is an identifier and does not depend on the order of the list.
+/// Takes lines: the names of a server's tools; and once more the choices by which names are put
+/// together. Each stays callable under a name of its own, which is an identifier and does not depend
+/// on the order of the list.
 // contract: C7
 pub fn tool_names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let mut names: Vec<&str> = text.lines().collect();
+    each_keeps_a_name(text.lines().collect());
+    if let Some(built) = shapes::names(bytes) {
+        each_keeps_a_name(built.iter().map(String::as_str).collect());
+    }
+}
+
+fn each_keeps_a_name(mut names: Vec<&str>) {
     let given = catalogue(&names);
     let originals: BTreeSet<&str> = names.iter().copied().collect();
     let reached: BTreeSet<&str> = given.values().map(String::as_str).collect();
@@ -303,15 +338,28 @@ fn catalogue(names: &[&str]) -> BTreeMap<String, String> {
         title: None,
         description: None,
         input_schema: json!({"type": "object"}),
-        output_schema: None,
+        output_schema: match name.len() % 4 {
+            0 => Some(json!({"type": "object", "properties": {"result": {"type": "integer"}}})),
+            1 => Some(json!({"properties": {"result": {}}, "x-fastmcp-wrap-result": true})),
+            2 => Some(json!({"type": "object"})),
+            _ => None,
+        },
         annotations: None,
         meta: None,
     };
     let tools = names.iter().map(tool).collect();
     let server = ServerName::new("my-server");
-    Catalogue::new(&server, tools, &ToolRules::default())
+    let catalogue = Catalogue::new(&server, tools, &ToolRules::default());
+    assert_eq!(catalogue.is_empty(), names.is_empty());
+    catalogue
         .entries()
-        .map(|entry| (entry.name.to_string(), entry.original.clone()))
+        .map(|entry| {
+            // A model is shown each tool by the name under which it can be called.
+            let called = format!("{}(", entry.name);
+            assert!(entry.stub().contains(&called), "{}", entry.stub());
+            assert!(entry.signature().contains(&called), "{}", entry.signature());
+            (entry.name.to_string(), entry.original.clone())
+        })
         .collect()
 }
 
@@ -333,6 +381,8 @@ pub(crate) fn cuts(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
 mod tests {
     const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 
+    /// How many mutations of the seeds are tried beside them; `PTC_MCP_MUTATIONS` sets another
+    /// number.
     const MUTATIONS: usize = 1000;
 
     /// What the readers look for.
@@ -356,7 +406,14 @@ mod tests {
     /// A little fuzzing without a fuzzer: seeds spliced, cut, doubled and overwritten.
     fn mutate(target: &str, law: fn(&[u8]), seeds: &[Vec<u8>]) {
         let mut random = fastrand::Rng::with_seed(4);
-        for round in 0..MUTATIONS {
+        let given = std::env::var("PTC_MCP_MUTATIONS").ok();
+        let usual = match target {
+            // Each is three runs of the engine.
+            "frame_from_child" => MUTATIONS / 10,
+            _ => MUTATIONS,
+        };
+        let mutations = given.map_or(usual, |number| number.parse().expect("a number"));
+        for round in 0..mutations {
             let mut bytes = seeds[random.usize(..seeds.len())].clone();
             for _ in 0..random.usize(1..4) {
                 let other = &seeds[random.usize(..seeds.len())];

@@ -380,7 +380,7 @@ impl Gate {
             .filter(|&i| limits[i].matches(&entry.name, &entry.unsuffixed))
             .collect();
         if let Some(&i) = matching.iter().find(|&&i| book.counted[i] >= limits[i].max) {
-            let (max, pattern) = (limits[i].max, &limits[i].pattern);
+            let (max, pattern) = (limits[i].max, limits[i].pattern());
             let calls = if max == 1 { "call" } else { "calls" };
             return Err(denied(
                 tool,

@@ -73,6 +73,8 @@ pub enum Fault {
     Reset(Reset),
     /// The response head is dripped. (HTTP only)
     SlowHeaders(SlowHeaders),
+    /// Clients are told an https URL, and whoever opens with TLS meets none. (HTTP only, at the start)
+    TlsAbsent(TlsAbsent),
 }
 
 /// Every fault's name, for tests that check that none is left unused.
@@ -105,6 +107,7 @@ pub const FAULTS: &[&str] = &[
     "endless_stream",
     "reset",
     "slow_headers",
+    "tls_absent",
 ];
 
 impl Fault {
@@ -129,6 +132,7 @@ impl Fault {
                 | Fault::EndlessStream(_)
                 | Fault::Reset(_)
                 | Fault::SlowHeaders(_)
+                | Fault::TlsAbsent(_)
         )
     }
 
@@ -151,22 +155,21 @@ impl Fault {
                 at == At::ToolsList
             }
             Fault::SchemaViolation(_) => at == At::Call,
-            Fault::IgnoreSigterm(_) | Fault::IgnoreStdinEnd(_) | Fault::Grandchild(_) => {
-                at == At::Start
+            Fault::IgnoreSigterm(_)
+            | Fault::IgnoreStdinEnd(_)
+            | Fault::Grandchild(_)
+            | Fault::TlsAbsent(_) => at == At::Start,
+            Fault::Crash(_) | Fault::Hang(_) => at != At::Stream,
+            Fault::Noise(_) | Fault::StderrFlood(_) | Fault::CloseStdout(_) => {
+                at == At::Start || at.asks()
             }
-            Fault::Crash(_)
-            | Fault::Hang(_)
-            | Fault::Noise(_)
-            | Fault::StderrFlood(_)
-            | Fault::CloseStdout(_) => at != At::Stream,
             Fault::Status(_)
             | Fault::Reset(_)
             | Fault::SlowHeaders(_)
-            | Fault::CutStream(_)
             | Fault::ContentType(_)
-            | Fault::EndlessStream(_)
             | Fault::LoseSession(_) => at != At::Start,
-            _ => !matches!(at, At::Start | At::Stream),
+            Fault::CutStream(_) | Fault::EndlessStream(_) => at == At::Stream || at.asks(),
+            _ => at.asks(),
         }
     }
 }
@@ -505,7 +508,10 @@ impl Default for ContentType {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct CutBody {}
+pub struct CutBody {
+    /// Chunked, and cut in the middle of a chunk, rather than under a length that is not reached.
+    pub chunked: bool,
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -549,4 +555,27 @@ impl Default for SlowHeaders {
     fn default() -> Self {
         Self { ms: 1_000 }
     }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsAbsent {
+    pub answer: TlsAnswer,
+}
+
+/// What a client's TLS opening gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TlsAnswer {
+    /// What a port of plain HTTP says to it: 400.
+    #[default]
+    PlainHttp,
+    /// A record of the right length that holds nonsense.
+    Garbage,
+    /// A fatal alert: no handshake is possible.
+    Alert,
+    /// The end of the connection.
+    Close,
+    /// Nothing, ever.
+    Silence,
 }

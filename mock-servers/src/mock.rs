@@ -104,7 +104,7 @@ impl Mock {
             Transport::Sse => "/sse",
             _ => "/mcp",
         };
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("{}://127.0.0.1:{}{path}", self.scenario.scheme(), self.port)
     }
 
     pub fn journal(&self) -> &Journal {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 use crate::name_or_map::{NameOrMap, name_or_map};
+use crate::scenario::Transport;
 
 /// Where in a server's life a rule applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,8 +20,12 @@ pub enum At {
     Call,
     /// Any other request (`ping`, `subscriptions/listen`, …).
     Other,
+    /// A notification of the client's: `notifications/initialized`, `notifications/cancelled`, …
+    Notification,
     /// The opening of an event stream by GET. (HTTP only)
     Stream,
+    /// The end of a session by DELETE. (Streamable HTTP only)
+    SessionEnd,
 }
 
 impl At {
@@ -32,7 +37,23 @@ impl At {
             At::ToolsList => "tools_list",
             At::Call => "call",
             At::Other => "other",
+            At::Notification => "notification",
             At::Stream => "stream",
+            At::SessionEnd => "session_end",
+        }
+    }
+
+    /// Whether a JSON-RPC request is answered there.
+    pub(crate) fn asks(self) -> bool {
+        matches!(self, At::Handshake | At::ToolsList | At::Call | At::Other)
+    }
+
+    /// Whether the transport ever comes there.
+    pub(crate) fn exists_over(self, transport: Transport) -> bool {
+        match self {
+            At::Stream => transport != Transport::Stdio,
+            At::SessionEnd => transport == Transport::Http,
+            _ => true,
         }
     }
 }

@@ -528,7 +528,22 @@ impl Scenario {
                 return Err(format!("fault `{}` needs stdio", fault.name()));
             }
         }
+        for rule in &self.faults {
+            if !rule.at.exists_over(transport) {
+                return Err(format!("`at: {}` needs another transport", rule.at.name()));
+            }
+        }
         Ok(())
+    }
+
+    /// The scheme of the URL that a client is to be given.
+    pub(crate) fn scheme(&self) -> &'static str {
+        let absent = |rule: &Rule| matches!(rule.fault, Fault::TlsAbsent(_));
+        if self.faults.iter().any(absent) {
+            "https"
+        } else {
+            "http"
+        }
     }
 
     fn reply_faults(&self) -> impl Iterator<Item = &Fault> {

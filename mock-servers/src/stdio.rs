@@ -102,8 +102,10 @@ pub(crate) fn serve(player: Player) -> io::Result<()> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let Received::Plan(plan) = player.receive(line.trim_ascii(), "", None) else {
-            continue;
+        let plan = match player.receive(line.trim_ascii(), "", None) {
+            Received::Plan(plan) => plan,
+            Received::Struck(fault) => Plan::struck(&fault),
+            Received::Noted => continue,
         };
         let closing = plan.steps.contains(&Step::CloseStdin);
         let mut wire = StdioWire(Arc::clone(&pipes));

@@ -8,6 +8,8 @@ mod expand;
 mod file;
 mod mask;
 mod mistake;
+#[cfg(any(test, fuzzing))]
+mod print;
 mod read;
 mod rules;
 mod servers;
@@ -25,6 +27,8 @@ pub use self::expand::{Secret, Unexpanded, expand};
 pub use self::file::{AuditArguments, ClaudeCodeRules, SandboxMode, StructuredContent, Trace};
 pub use self::mask::Mask;
 pub use self::mistake::ConfigError;
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::print::print;
 pub use self::rules::{Limit, ToolRules};
 pub use self::servers::{ServerConfig, Transport};
 
@@ -35,7 +39,7 @@ pub const DEFAULT_FILE: &str = "config.yaml";
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Everything that the person decided.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     pub servers: Vec<ServerConfig>,
     pub tools: ToolRules,

@@ -14,7 +14,16 @@ use super::tree::Node;
 
 /// A glob over whole tool names.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern(GlobSet);
+pub(super) struct Pattern {
+    text: String,
+    glob: GlobSet,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
 
 impl Pattern {
     fn compile(text: &str) -> Result<Self, String> {
@@ -31,11 +40,17 @@ impl Pattern {
             .map_err(explain)?;
         // A set of one, because compiling a lone glob panics where a set reports.
         let glob = GlobSet::builder().add(glob).build().map_err(explain)?;
-        Ok(Self(glob))
+        let text = text.to_owned();
+        Ok(Self { text, glob })
     }
 
     fn matches(&self, name: &ToolName, unsuffixed: &ToolName) -> bool {
-        self.0.is_match(name.as_str()) || self.0.is_match(unsuffixed.as_str())
+        self.glob.is_match(name.as_str()) || self.glob.is_match(unsuffixed.as_str())
+    }
+
+    /// As the file writes it.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 }
 
@@ -57,13 +72,13 @@ inline_schema!([] Pattern, _generator => json_schema!({ "type": "string", "minLe
 ///
 /// Each question takes a tool's final name and its name without the `_2`, `_3` that tells it from
 /// another tool of its server; a pattern that matches either matches the tool.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolRules {
     /// `None` allows every tool, an empty list allows none.
-    allow: Option<Vec<Pattern>>,
-    block: Vec<Pattern>,
-    confirm: Vec<Pattern>,
-    limits: Vec<Limit>,
+    pub(super) allow: Option<Vec<Pattern>>,
+    pub(super) block: Vec<Pattern>,
+    pub(super) confirm: Vec<Pattern>,
+    pub(super) limits: Vec<Limit>,
 }
 
 impl ToolRules {
@@ -82,7 +97,6 @@ impl ToolRules {
         for (text, max) in written.limits.or(Entries::default()).0 {
             match Pattern::compile(&text) {
                 Ok(glob) => limits.push(Limit {
-                    pattern: text,
                     max: max.value.get(),
                     glob,
                 }),
@@ -121,15 +135,18 @@ impl ToolRules {
 }
 
 /// At most `max` calls of the matching tools in one program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// The glob as the file writes it.
-    pub pattern: String,
     pub max: u64,
     glob: Pattern,
 }
 
 impl Limit {
+    /// The glob as the file writes it.
+    pub fn pattern(&self) -> &str {
+        self.glob.text()
+    }
+
     pub fn matches(&self, name: &ToolName, unsuffixed: &ToolName) -> bool {
         self.glob.matches(name, unsuffixed)
     }

@@ -20,7 +20,7 @@ use super::read::{Entries, Found, Given};
 use super::value::Expandable;
 
 /// A server to connect to. Those that are switched off are not among them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ServerConfig {
     pub name: ServerName,
     pub transport: Transport,
@@ -28,7 +28,7 @@ pub struct ServerConfig {
 }
 
 /// How a server is reached, with every variable expanded.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum Transport {
     Stdio {
         command: String,

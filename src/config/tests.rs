@@ -515,7 +515,7 @@ fn a_pattern_matches_with_or_without_the_suffix() {
         let [limit] = rules.limits() else {
             panic!("{rules:?}")
         };
-        assert_eq!((limit.pattern.as_str(), limit.max), (pattern, 3));
+        assert_eq!((limit.pattern(), limit.max), (pattern, 3));
         assert_eq!(limit.matches(&name, &unsuffixed), matches, "{pattern}");
     }
     assert!(!config("").tools.needs_confirmation(&name, &unsuffixed));

@@ -89,7 +89,9 @@ fn options() -> serde_yaml::Options {
         budget: serde_yaml::budget! {
             max_events: 100_000,
             max_nodes: 50_000,
-            max_depth: 64,
+            // The parser recurses, and a thread may have 2 MiB of stack. A server's headers, the
+            // deepest there are, stand on the fourth level.
+            max_depth: 24,
             max_aliases: 1_000,
             max_anchors: 1_000,
         },
@@ -237,6 +239,15 @@ mod tests {
             }
         };
         format!("{}.{}={value}", node.at.line, node.at.column)
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_refused_before_the_stack_ends() {
+        let nested = |depth: usize| parse(&("[".repeat(depth) + &"]".repeat(depth)));
+        assert!(nested(20).is_ok());
+        for depth in [25, 64, 100_000] {
+            assert!(nested(depth).is_err(), "{depth} levels");
+        }
     }
 
     #[test]

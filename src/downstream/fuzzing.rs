@@ -1,12 +1,18 @@
-//! The laws of what servers send over a stream: lines, events and the messages in them.
+//! The laws of what servers send over a stream: lines, events and the messages in them. And a server
+//! in memory, for laws about whoever calls one.
 
-use rmcp::model::RequestId;
+use std::sync::{Arc, Mutex};
+
+use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use super::event::{Data, Event, Events};
+use super::exchange::{Exchange, lock};
 use super::line::{Line, Lines};
-use super::scan;
-use super::wire::Incoming;
+use super::wire::{self, Incoming};
+use super::{Connection, Link, scan};
+use crate::config::ServerConfig;
 use crate::fuzzing::cuts;
 
 /// A small limit, which inputs reach, and one that they do not.
@@ -159,4 +165,130 @@ fn data_come_out_as_they_were_put_in(bytes: &[u8]) {
         ..Event::default()
     };
     assert_eq!(events(1 << 20, &[&stream]), [expected]);
+}
+
+/// A server in memory. It speaks by the wire's own bytes.
+pub(crate) struct Stub {
+    exchange: Arc<Exchange>,
+    tools: Vec<&'static str>,
+    heard: Arc<Heard>,
+}
+
+/// What a stub was called with.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Calls>);
+
+#[derive(Clone, Default)]
+pub(crate) struct Calls {
+    /// Tools and arguments, in the order of arrival.
+    pub(crate) all: Vec<(String, Value)>,
+    /// Calls that were to be answered and are not yet.
+    open: usize,
+    /// The most that were open at once.
+    pub(crate) most: usize,
+}
+
+impl Heard {
+    pub(crate) fn calls(&self) -> Calls {
+        lock(&self.0).clone()
+    }
+}
+
+/// A connection to a server in memory that has these tools. What each does, its name says: `silent`
+/// never answers, `wrong` fails and `told` says why, `refuses` rejects its arguments, `garbled` answers
+/// in no JSON, `large` with more than anybody takes, `lost` ends the connection, and every other says
+/// what it was called with: `typed` declares that it does, `marked` wraps it and says so.
+pub(crate) async fn connect_in_memory(
+    server: &ServerConfig,
+    max_result_bytes: usize,
+    tools: Vec<&'static str>,
+) -> (Connection, Arc<Heard>) {
+    let exchange = Arc::new(Exchange::new(server, max_result_bytes));
+    let heard = Arc::<Heard>::default();
+    let stub = Stub {
+        exchange: exchange.clone(),
+        tools,
+        heard: heard.clone(),
+    };
+    let connection = super::establish(exchange, Link::Memory(stub)).await;
+    (connection.expect("it is well"), heard)
+}
+
+impl Stub {
+    pub(super) fn send(&self, message: &ClientJsonRpcMessage) {
+        let message = serde_json::to_value(message).expect("a message is JSON");
+        let (method, params) = (&message["method"], &message["params"]);
+        let result = match method.as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "stub", "version": "1"},
+            }),
+            Some("tools/list") => {
+                let tools = self.tools.iter().map(|name| match *name {
+                    "typed" => json!({"name": name, "outputSchema": {
+                        "properties": {"said": {"required": ["said"]}},
+                    }}),
+                    "refuses" => json!({"name": name, "inputSchema": {"required": ["a"]}}),
+                    _ => json!({"name": name}),
+                });
+                json!({"tools": tools.collect::<Vec<_>>()})
+            }
+            Some("tools/call") => {
+                let (name, arguments) = (&params["name"], &params["arguments"]);
+                let name = name.as_str().expect("a tool has a name");
+                lock(&self.heard.0)
+                    .all
+                    .push((name.to_owned(), arguments.clone()));
+                match name {
+                    "silent" => return,
+                    "lost" => return self.exchange.lose("the server is gone"),
+                    "refuses" => {
+                        return self.say(message["id"].to_string(), |id| {
+                            let error = json!({"code": -32602, "message": "no such argument"});
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+                        });
+                    }
+                    "garbled" => {
+                        return self.say(message["id"].to_string(), |id| {
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"#)
+                        });
+                    }
+                    "wrong" => json!({"content": [], "isError": true}),
+                    "told" => json!({
+                        "content": [{"type": "text", "text": "unexpected keyword argument"}],
+                        "isError": true,
+                    }),
+                    "marked" => json!({
+                        "content": [],
+                        "structuredContent": {"result": {"said": arguments}},
+                        "_meta": {"fastmcp": {"wrap_result": true}},
+                    }),
+                    "large" => json!({"content": [{"type": "text", "text": "x".repeat(1 << 16)}]}),
+                    _ => json!({"content": [], "structuredContent": {"said": arguments}}),
+                }
+            }
+            _ => return,
+        };
+        self.say(message["id"].to_string(), |id| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+        });
+    }
+
+    /// Answers a little later, so that others come in between.
+    fn say(&self, id: String, line: impl Fn(&str) -> String) {
+        let answer = line(&id);
+        let (exchange, heard) = (self.exchange.clone(), self.heard.clone());
+        let mut calls = lock(&heard.0);
+        calls.open += 1;
+        calls.most = calls.most.max(calls.open);
+        drop(calls);
+        tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            lock(&heard.0).open -= 1;
+            for incoming in wire::decode(answer.into_bytes()) {
+                exchange.receive(incoming).await;
+            }
+        });
+    }
 }

@@ -103,6 +103,8 @@ enum Link {
     Stdio(stdio::Process),
     Http(http::Endpoint),
     Sse(Box<sse::Stream>),
+    #[cfg(any(test, fuzzing))]
+    Memory(fuzzing::Stub),
 }
 
 impl Link {
@@ -116,6 +118,8 @@ impl Link {
                 Self::Stdio(_) => {}
                 Self::Http(endpoint) => endpoint.send(message).await,
                 Self::Sse(stream) => stream.send(&message).await,
+                #[cfg(any(test, fuzzing))]
+                Self::Memory(stub) => stub.send(&message),
             }
         }
         .boxed()
@@ -126,6 +130,8 @@ impl Link {
             Self::Stdio(process) => process.shutdown().await,
             Self::Http(endpoint) => endpoint.shutdown().await,
             Self::Sse(stream) => stream.abandon(),
+            #[cfg(any(test, fuzzing))]
+            Self::Memory(_) => {}
         }
     }
 
@@ -135,6 +141,8 @@ impl Link {
             Self::Stdio(process) => process.abandon(),
             Self::Http(endpoint) => endpoint.abandon(),
             Self::Sse(stream) => stream.abandon(),
+            #[cfg(any(test, fuzzing))]
+            Self::Memory(_) => {}
         }
     }
 }
@@ -205,6 +213,10 @@ pub async fn connect(
             Link::Sse(Box::new(sse::open(url, headers, &exchange).await?))
         }
     };
+    establish(exchange, link).await
+}
+
+async fn establish(exchange: Arc<Exchange>, link: Link) -> Result<Connection, ConnectError> {
     let link = Arc::new(link);
     let service = handshake(&exchange, &link).await?;
     let peer = service.peer().clone();

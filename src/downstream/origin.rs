@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -283,7 +284,35 @@ fn unreachable_because(error: reqwest::Error) -> String {
     } else {
         "the connection ended before the answer"
     };
-    format!("{what}: {}", cause(error))
+    let hint = if error.is_connect() && meets_no_tls(&error) {
+        "; its url begins with https, and no TLS is spoken there: begin it with http if that is what \
+         the server speaks"
+    } else {
+        ""
+    };
+    format!("{what}: {}{hint}", cause(error))
+}
+
+/// Whether what answers a TLS handshake is none: neither a refusal in TLS's own words nor a
+/// certificate.
+fn meets_no_tls(error: &reqwest::Error) -> bool {
+    std::iter::successors(error.source(), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(is_no_tls)
+}
+
+fn is_no_tls(error: &io::Error) -> bool {
+    let Some(inner) = error.get_ref() else {
+        return false;
+    };
+    if let Some(inner) = inner.downcast_ref::<io::Error>() {
+        return is_no_tls(inner);
+    }
+    match inner.downcast_ref() {
+        Some(tls) => matches!(tls, rustls::Error::InvalidMessage(_)),
+        // There is no type for it.
+        None => inner.to_string() == "tls handshake eof",
+    }
 }
 
 /// The innermost reason, which is the one that says something; the outer ones quote the URL.

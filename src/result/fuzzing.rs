@@ -1,6 +1,8 @@
 //! The laws that hold for every result. They find what was delivered by reading it again, and know
 //! the rules as the contract words them: a text is told by the value, or it is a note.
 
+use std::sync::LazyLock;
+
 use super::*;
 
 const UNLIMITED: Expectation<'static> = Expectation {
@@ -10,6 +12,12 @@ const UNLIMITED: Expectation<'static> = Expectation {
     wrap: Wrap::Unmarked,
     limit: usize::MAX,
 };
+
+/// What a tool may declare.
+static SCHEMA: LazyLock<OutputSchema> = LazyLock::new(|| {
+    let schema = serde_json::json!({"type": "object", "required": ["a"]});
+    OutputSchema::compile(&schema).expect("it is a schema")
+});
 
 const WRAPS: [Wrap; 3] = [Wrap::Unmarked, Wrap::MarksSome, Wrap::Marked];
 
@@ -31,6 +39,7 @@ pub(crate) fn parse_result(bytes: &[u8]) {
                 no_text_is_lost(raw.get(), delivered);
                 the_limit_is_exact(raw, &expect, delivered);
                 a_declared_schema_asks_for_structured_content(raw, &expect);
+                a_schema_holds_or_is_said_to_be_violated(raw, &expect, delivered);
             }
             Err(ToolError::Failed { details, .. }) => {
                 the_words_are_the_servers(raw.get(), &details)
@@ -236,6 +245,35 @@ fn a_declared_schema_asks_for_structured_content(raw: &RawValue, expect: &Expect
     match declared {
         Ok(_) => assert!(is_there),
         Err(ToolError::SchemaMismatch { .. }) => assert!(!is_there),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A schema decides whether there is a value, never which.
+fn a_schema_holds_or_is_said_to_be_violated(
+    raw: &RawValue,
+    expect: &Expectation<'_>,
+    delivered: &str,
+) {
+    let under = value_of(
+        raw,
+        &Expectation {
+            schema: Some(&SCHEMA),
+            declares_schema: true,
+            ..*expect
+        },
+    );
+    let holds = member(raw.get(), "structuredContent")
+        .is_some_and(|json| kind(json) == Some(Kind::Object) && member(json, "a").is_some());
+    match under {
+        Ok(parsed) => {
+            assert!(holds, "{delivered}");
+            assert_eq!(parsed.value.get(), delivered);
+        }
+        Err(ToolError::SchemaMismatch { violation, .. }) => {
+            assert!(!holds, "{violation}");
+            assert!(violation.len() < 2000, "{violation}");
+        }
         Err(other) => panic!("{other}"),
     }
 }

@@ -23,6 +23,17 @@ const BOUNDED: Duration = Duration::from_secs(10);
 /// Calls that reach a server, of one program.
 const MAX_CALLS: usize = 12;
 
+/// Calls of one server's tools, of one program: a limit of its own under `tools.limits`.
+const FEW: (&str, usize) = ("old", 5);
+
+/// Programs that run at once. Most of a program's time is waiting for a server that hangs or dawdles,
+/// so the machine bears more of them than it has cores.
+const AT_ONCE: usize = 12;
+
+/// Rounds between two looks at everything that reached the servers. What is wrong there stays wrong,
+/// and reading the journals takes longer from round to round.
+const ROUNDS_BETWEEN: usize = 8;
+
 /// The longest pause between attempts (D1), and time for the attempt itself on a busy machine.
 const BACKOFF: Duration = Duration::from_secs(60 + 30);
 
@@ -64,7 +75,8 @@ fn healthy(name: &str) -> Scenario {
     let scenario = Scenario::new()
         .tool(Tool::echo("echo"))
         .tool(Tool::sleep("nap", 60_000))
-        .tool(Tool::new("die").reply(Reply::text("as you wish")));
+        .tool(Tool::new("die").reply(Reply::text("as you wish")))
+        .tool(Tool::echo("blocked"));
     match name {
         "new_pipe" | "new_web" => scenario.versions([STATELESS_VERSION]),
         _ => scenario,
@@ -94,8 +106,8 @@ fn unwell(name: &str, transport: Transport, random: &mut Random) -> Scenario {
         (23, garbage(GarbageKind::InvalidUtf8)),
         (29, garbage(GarbageKind::Nul)),
         (29, garbage(GarbageKind::WrongShape)),
-        (31, Fault::oversized(1 << 20, OversizedShape::Text)),
-        (37, Fault::oversized(1 << 20, OversizedShape::Rows)),
+        (31, Fault::oversized(200_000, OversizedShape::Text)),
+        (37, Fault::oversized(200_000, OversizedShape::Rows)),
         (61, Fault::hang()),
         (67, Fault::late()),
         (71, Fault::wrong_id()),
@@ -105,7 +117,13 @@ fn unwell(name: &str, transport: Transport, random: &mut Random) -> Scenario {
             (150, Fault::crash()),
             (300, Fault::crash_half_way()),
             (300, Fault::crash_after()),
-            (47, Fault::StderrFlood(StderrFlood::default())),
+            (
+                47,
+                Fault::StderrFlood(StderrFlood {
+                    bytes: 200_000,
+                    lines: true,
+                }),
+            ),
         ]);
     } else {
         faults.extend([
@@ -124,7 +142,7 @@ fn unwell(name: &str, transport: Transport, random: &mut Random) -> Scenario {
         faults.extend([
             (13, Fault::ContentType(ContentType::default())),
             (73, Fault::EndlessStream(EndlessStream::default())),
-            (300, Fault::CutBody(CutBody {})),
+            (300, Fault::CutBody(CutBody::default())),
             (300, Fault::LoseSession(LoseSession {})),
         ]);
     }
@@ -158,7 +176,7 @@ print('BEGIN', TOKEN)
 ";
 
 /// Bodies of programs, `@` standing for a tool of a random server each time.
-const BODIES: [&str; 9] = [
+const BODIES: [&str; 10] = [
     "for i in range(8): await ask(@, i=i)\nprint('END', TOKEN)",
     "tools = [@, @, @]\nawait asyncio.gather(*(ask(tools[i % 3], i=i) for i in range(11)))\nprint('END', TOKEN)",
     "said = [await ask(@, i=i) for i in range(20)]\nprint('END', TOKEN, sum('budget exhausted' in text for text in said))",
@@ -168,13 +186,14 @@ const BODIES: [&str; 9] = [
     "await ask(@, i=0)\nraise ValueError(TOKEN)",
     "await ask(@, i=0)\nwhile True: print(TOKEN * 50)",
     "emit({'token': TOKEN, 'said': [await ask(@, i=i) for i in range(3)]})\nprint('END', TOKEN)",
+    "for name in ('mcp__pipe__blocked', 'mcp__web__blocked'):\n    try: await eval(name)(token=TOKEN, i=90)\n    except (NameError, ToolError): pass\nawait asyncio.gather(*(ask(mcp__old__echo, i=i) for i in range(50, 58)))\nprint('END', TOKEN)",
 ];
 
 fn program(token: &str, random: &mut Random) -> String {
     // The one that must be killed is slow, and so is rare.
     let body = match random.below(40) {
         0 => BODIES[7],
-        n => BODIES[[0, 1, 2, 3, 4, 5, 6, 8][n % 8]],
+        n => BODIES[[0, 1, 2, 3, 4, 5, 6, 8, 9][n % 9]],
     };
     let mut code = format!("TOKEN = '{token}'{PREAMBLE}");
     for (n, piece) in body.split('@').enumerate() {
@@ -256,13 +275,21 @@ fn memory(session: &Session) -> u64 {
     kilobytes.expect("Linux says so") * 1024
 }
 
-/// No program got more calls through than it may, and no call was sent twice.
+/// No program got more calls through than it may, or to a tool that it may not call, and no call was
+/// sent twice.
 fn assert_budgets(peers: &[Peer], tokens: &HashSet<String>) {
     let mut sent: HashMap<String, usize> = HashMap::new();
     let mut seen = HashSet::new();
-    for peer in peers {
+    for (peer, (name, _)) in peers.iter().zip(SERVERS) {
+        assert!(peer.journal().calls("blocked").is_empty(), "{name}");
+        let mut few: HashMap<String, usize> = HashMap::new();
         for call in peer.journal().method("tools/call") {
             let arguments = call.arguments();
+            if name == FEW.0
+                && let Some(token) = arguments["token"].as_str()
+            {
+                *few.entry(token.to_owned()).or_default() += 1;
+            }
             let Some(token) = arguments["token"].as_str() else {
                 continue;
             };
@@ -270,6 +297,9 @@ fn assert_budgets(peers: &[Peer], tokens: &HashSet<String>) {
             *sent.entry(token.to_owned()).or_default() += 1;
             let once = seen.insert((token.to_owned(), arguments["i"].as_u64()));
             assert!(once, "sent twice: {arguments}");
+        }
+        for (token, calls) in few {
+            assert!(calls <= FEW.1, "{token} made {calls} calls of {name}");
         }
     }
     for (token, calls) in sent {
@@ -319,7 +349,7 @@ fn round(
     cancelled: &mut BTreeSet<u64>,
     random: &mut Random,
 ) -> usize {
-    let programs = 10 + random.below(9);
+    let programs = 2 * AT_ONCE + random.below(2 * AT_ONCE);
     let mut running = Vec::new();
     for n in 0..programs {
         let token = format!("tok-{number}-{n}-");
@@ -366,7 +396,13 @@ fn whatever_happens_every_request_is_answered_once_and_nothing_is_left() {
         .execution("max_output_bytes", 4096)
         .execution("max_tool_calls", MAX_CALLS)
         .execution("max_concurrent_calls", 3)
-        .execution("max_programs", 6)
+        .execution("max_programs", AT_ONCE)
+        .set("tools", "block", json!(["*__blocked"]))
+        .set(
+            "tools",
+            "limits",
+            json!({format!("mcp__{}__echo", FEW.0): FEW.1}),
+        )
         .execution("tool_call_timeout_seconds", 0.5)
         .execution("max_tool_result_bytes", 100_000);
     let mut peers = Vec::new();
@@ -399,7 +435,13 @@ fn whatever_happens_every_request_is_answered_once_and_nothing_is_left() {
             .filter(|id| !cancelled.contains(id))
             .collect();
         assert!(strays.is_empty(), "answered twice: {strays:?}");
-        if rounds % 20 == 0 {
+        wait_until(
+            "a program's scratch directory is left",
+            Duration::from_secs(60),
+            &mut session,
+            |session| Holdings::of(session).scratch <= start.scratch,
+        );
+        if rounds % ROUNDS_BETWEEN == 0 {
             assert_budgets(&peers, &tokens);
             // A web server goes away in the middle of things, and comes back.
             let away = 2 + random.below(3);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use mock_servers::fault::{
     ContentType, CutBody, CutStream, EndlessKind, EndlessStream, LoseSession, Reset, SlowHeaders,
+    TlsAbsent, TlsAnswer,
 };
 use mock_servers::{At, Entry, Fault, Journal, Mock, Reply, Rule, Scenario, Tool};
 use serde_json::{Value, json};
@@ -152,7 +153,12 @@ fn a_connection_that_ends_before_the_answer_is_a_loss() {
             Fault::Reset(Reset {}),
             "the connection ended before the answer",
         ),
-        ("cut_body", Fault::CutBody(CutBody {}), "ended"),
+        ("cut_body", Fault::CutBody(CutBody::default()), "ended"),
+        (
+            "cut_chunk",
+            Fault::CutBody(CutBody { chunked: true }),
+            "ended",
+        ),
         (
             "cut",
             cut(false),
@@ -205,6 +211,177 @@ fn a_connection_that_ends_before_the_answer_is_a_loss() {
             );
             assert_eq!(mock.journal().method("initialize").len(), 2, "{name}");
         }
+    }
+}
+
+// contract: D1 D6
+#[test]
+fn an_https_url_without_tls_behind_it_is_a_server_that_says_why() {
+    const HINT: &str = "; its url begins with https, and no TLS is spoken there: begin it with \
+                        http if that is what the server speaks)";
+    let unreachable = |why: &str| format!("the server cannot be reached: {why}");
+    let answers = [
+        (
+            "plain_http",
+            TlsAnswer::PlainHttp,
+            unreachable(&format!(
+                "received corrupt message of type InvalidContentType{HINT}"
+            )),
+        ),
+        (
+            "garbage",
+            TlsAnswer::Garbage,
+            unreachable(&format!(
+                "received corrupt message of type HandshakePayloadTooLarge{HINT}"
+            )),
+        ),
+        (
+            "alert",
+            TlsAnswer::Alert,
+            unreachable("received fatal alert: HandshakeFailure)"),
+        ),
+        (
+            "close",
+            TlsAnswer::Close,
+            unreachable(&format!("tls handshake eof{HINT}")),
+        ),
+        (
+            "silence",
+            TlsAnswer::Silence,
+            "no connection within connect_timeout_seconds=0.7)".to_owned(),
+        ),
+    ];
+    let mut ptc = Ptc::new().stdio("well", echo());
+    let mut mocks = Vec::new();
+    for (name, answer, _) in &answers {
+        let answer = *answer;
+        let absent = Fault::TlsAbsent(TlsAbsent { answer });
+        let scenario = echo().always(At::Start, absent);
+        for (transport, mock) in [
+            ("http", Mock::http(scenario.clone())),
+            ("sse", Mock::sse(scenario)),
+        ] {
+            let mut entry = json!({"name": format!("{name}_{transport}"),
+                "transport": transport, "url": mock.url()});
+            if answer == TlsAnswer::Silence {
+                entry["connect_timeout_seconds"] = json!(0.7);
+            }
+            ptc = ptc.server(entry);
+            mocks.push(mock);
+        }
+    }
+    let mut session = ptc.start();
+    let listed = session.call_tool("list_callable_tools", json!({}));
+    assert_eq!(listed.texts[0], r#"["mcp__well__echo"]"#);
+    for (name, _, reason) in &answers {
+        for transport in ["http", "sse"] {
+            let start = format!("Server '{name}_{transport}' is not connected ({reason}");
+            assert!(
+                listed.texts[1].contains(&start),
+                "{start}\n{}",
+                listed.texts[1]
+            );
+        }
+    }
+    session.close();
+    for mock in mocks {
+        // Nothing of what ptc-mcp has to say went out unencrypted.
+        let heard = http_requests(mock.journal(), "POST");
+        assert!(heard.is_empty(), "{heard:?}");
+        assert!(http_requests(mock.journal(), "GET").is_empty());
+    }
+}
+
+// contract: D2 D4 D6
+#[test]
+fn a_notification_that_is_not_accepted_costs_nothing_but_itself() {
+    let hang = || Fault::hang();
+    for (name, fault, handshakes) in [
+        ("status", Fault::status(500), 1),
+        (
+            "limited",
+            Fault::status_with(429, &[("Retry-After", "1")], ""),
+            1,
+        ),
+        ("page", Fault::ContentType(ContentType::default()), 1),
+        ("slow", Fault::SlowHeaders(SlowHeaders { ms: 200 }), 1),
+        ("hang", hang(), 1),
+        // These say that the server, or its session, is gone.
+        ("reset", Fault::Reset(Reset {}), 2),
+        ("session", Fault::LoseSession(LoseSession {}), 2),
+    ] {
+        // The first notification says that the handshake is over, the second cancels the call.
+        let scenario = echo()
+            .tool(Tool::sleep("nap", 600_000))
+            .fault(Rule::new(At::Notification, fault).nth(2).starts([1]));
+        let mock = Mock::http(scenario);
+        let mut session = Ptc::new()
+            .execution("tool_call_timeout_seconds", 1.5)
+            .http("s", &mock.url())
+            .start();
+        let output = session.execute(&attempts(["mcp__s__nap()"])).output();
+        assert_eq!(output, "ToolError: 'mcp__s__nap' timed out after 1.5s");
+        let journal = mock.journal();
+        journal.wait_until(|journal| journal.faults().len() == 1, PATIENCE);
+        journal.wait_until(
+            |journal| journal.method("tools/list").len() == handshakes,
+            PATIENCE,
+        );
+        session.wait_for_tools("there", |names| !names.is_empty());
+        assert_eq!(
+            session.execute("print(await mcp__s__echo(n=1))").output(),
+            "{'n': 1}",
+            "{name}"
+        );
+        session.close();
+        assert_eq!(journal.method("initialize").len(), handshakes, "{name}");
+        assert_eq!(journal.calls("nap").len(), 1, "{name}");
+    }
+}
+
+// contract: D1 D6
+#[test]
+fn the_word_that_ends_the_handshake_may_be_refused() {
+    for (name, fault, handshakes) in [
+        ("status", Fault::status(500), 1),
+        ("page", Fault::ContentType(ContentType::default()), 1),
+        ("reset", Fault::Reset(Reset {}), 2),
+        ("session", Fault::LoseSession(LoseSession {}), 2),
+    ] {
+        let mock = Mock::http(echo().fault(Rule::new(At::Notification, fault).nth(1)));
+        let mut session = Ptc::new().http("s", &mock.url()).start();
+        session.wait_for_tools("connected", |names| !names.is_empty());
+        assert_eq!(
+            session.execute("print(await mcp__s__echo(n=1))").output(),
+            "{'n': 1}",
+            "{name}"
+        );
+        session.close();
+        assert_eq!(
+            mock.journal().method("initialize").len(),
+            handshakes,
+            "{name}"
+        );
+    }
+}
+
+// contract: D6 S12
+#[test]
+fn a_session_whose_end_is_refused_holds_nobody_up() {
+    for fault in [
+        Fault::status(405),
+        Fault::status(500),
+        Fault::Reset(Reset {}),
+        Fault::LoseSession(LoseSession {}),
+        Fault::SlowHeaders(SlowHeaders { ms: 200 }),
+        Fault::hang(),
+    ] {
+        let mock = Mock::http(echo().always(At::SessionEnd, fault));
+        let mut session = Ptc::new().http("s", &mock.url()).start();
+        session.execute("await mcp__s__echo(n=1)").output();
+        // It fails unless the process ends in time and in good order.
+        session.close();
+        assert_eq!(http_requests(mock.journal(), "DELETE").len(), 1);
     }
 }
 

@@ -104,6 +104,7 @@ impl Server {
             .receive(&request.body, session, Some(entry(request)))
         {
             Received::Noted => return connection.empty(202),
+            Received::Struck(fault) => return self.acknowledge(Some(&fault), 202, connection),
             Received::Plan(plan) => plan,
         };
         match &plan.http {

@@ -6,6 +6,7 @@ mod legacy;
 mod request;
 mod response;
 mod streamable;
+mod tls;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::fault::Crash;
+use crate::fault::{Crash, Fault, TlsAnswer};
 use crate::journal::{Entry, Event, HttpEntry};
 use crate::perform::end_process;
 use crate::play::{Player, Step};
@@ -32,6 +33,8 @@ pub(crate) struct Server {
     port: u16,
     /// A thread of somebody's test, whose process must survive a crash.
     in_process: bool,
+    /// What is answered to TLS, where it should be spoken and is not.
+    tls: Option<TlsAnswer>,
     /// The accepting thread holds the listener.
     listening: AtomicBool,
     memory: Mutex<Memory>,
@@ -69,11 +72,19 @@ impl Server {
         transport: Transport,
         in_process: bool,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
+        let tls = player
+            .scenario()
+            .start_faults(player.recorder().start())
+            .find_map(|fault| match fault {
+                Fault::TlsAbsent(absent) => Some(absent.answer),
+                _ => None,
+            });
         let server = Arc::new(Self {
             player: Arc::new(player),
             transport,
             port: listener.local_addr()?.port(),
             in_process,
+            tls,
             listening: AtomicBool::new(false),
             memory: Mutex::default(),
             next: AtomicU64::new(1),
@@ -104,7 +115,8 @@ impl Server {
             Transport::Sse => "/sse",
             _ => "/mcp",
         };
-        format!("http://127.0.0.1:{}{path}", self.port)
+        let scheme = self.player.scenario().scheme();
+        format!("{scheme}://127.0.0.1:{}{path}", self.port)
     }
 
     fn accept(self: &Arc<Self>, listener: &TcpListener, deaf: bool) {
@@ -128,8 +140,18 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let Ok(copy) = stream.try_clone() else { return };
         self.memory().connections.insert(number, copy);
+        let opens_with_tls = self.tls.is_some() && tls::opens_with_it(&stream);
         let mut connection = Connection::new(stream);
-        while let Ok(Some(request)) = Request::read(&mut connection) {
+        if let Some(answer) = self.tls.filter(|_| opens_with_tls) {
+            let recorder = self.player.recorder();
+            recorder.note(Event::Unreadable, "the opening of TLS");
+            // Whether the client still hears it is its own affair.
+            let _ = tls::disappoint(answer, &mut connection, &|| self.player.is_stopped());
+            connection.spend();
+        }
+        while !connection.is_spent()
+            && let Ok(Some(request)) = Request::read(&mut connection)
+        {
             let done = match self.transport {
                 Transport::Sse => self.legacy(&request, &mut connection),
                 _ => self.streamable(&request, &mut connection),

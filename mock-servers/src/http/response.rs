@@ -161,6 +161,14 @@ impl Connection {
         self.stream.write_all(b"0\r\n\r\n")
     }
 
+    /// Says nothing more, for as long as the client waits.
+    pub(super) fn wait_for_end(&mut self, stopped: &dyn Fn() -> bool) {
+        while !stopped() && !self.gone() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.spent = true;
+    }
+
     /// Whether the client has closed its end.
     pub(super) fn gone(&mut self) -> bool {
         if self.stream.set_nonblocking(true).is_err() {
@@ -264,6 +272,14 @@ impl Wire for BodyWire<'_> {
             self.begun = true;
             self.connection
                 .head(self.status, &self.headers, &self.content_type, None)?;
+        }
+        if self.cut {
+            // The chunk announces all of it.
+            let size = format!("{:x}\r\n", bytes.len()).into_bytes();
+            self.connection
+                .write_bytes(&[&size, &bytes[..bytes.len() / 2]].concat())?;
+            self.connection.end();
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         self.connection.chunk(bytes)
     }

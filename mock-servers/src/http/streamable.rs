@@ -51,7 +51,8 @@ impl Server {
                     404
                 };
                 drop(memory);
-                connection.empty(status)
+                let fault = self.player.fault_at(At::SessionEnd, None);
+                self.acknowledge(fault.as_ref(), status, connection)
             }
             _ => connection.empty(405),
         }
@@ -105,6 +106,7 @@ impl Server {
             .receive(&request.body, &peer, Some(entry(request)))
         {
             Received::Noted => connection.empty(202),
+            Received::Struck(fault) => self.acknowledge(Some(&fault), 202, connection),
             Received::Plan(plan) => self.answer(&peer, &plan, connection),
         }
     }
@@ -118,7 +120,7 @@ impl Server {
         let mut events =
             self.player.scenario().http.answer == Answer::Sse || !plan.is_single_answer();
         let mut content_type = None;
-        let mut cut = false;
+        let (mut cut, mut chunked) = (false, plan.streams());
         match &plan.http {
             Some(Fault::Status(_) | Fault::Reset(_) | Fault::LoseSession(_)) => {
                 return self.fail(plan.http.as_ref(), connection);
@@ -127,7 +129,10 @@ impl Server {
                 connection.slow_head(Duration::from_millis(slow.ms));
             }
             Some(Fault::ContentType(wrong)) => content_type = Some(wrong.value.clone()),
-            Some(Fault::CutBody(_)) => cut = true,
+            Some(Fault::CutBody(fault)) => {
+                cut = true;
+                chunked |= fault.chunked;
+            }
             Some(Fault::CutStream(cut)) => {
                 connection.head(200, &headers, EVENTS, None)?;
                 return self.cut_stream(peer, plan, cut.resumable, cut.orderly, connection);
@@ -158,7 +163,7 @@ impl Server {
             status: plan.status.unwrap_or(200),
             headers,
             content_type: content_type.unwrap_or_else(|| JSON.to_owned()),
-            streams: plan.streams(),
+            streams: chunked,
             cut,
             body: Vec::new(),
             begun: false,
@@ -198,6 +203,34 @@ impl Server {
                 Ok(())
             }
         }
+    }
+
+    /// The response to what asks for no answer, as the fault has it.
+    pub(super) fn acknowledge(
+        &self,
+        fault: Option<&Fault>,
+        status: u16,
+        connection: &mut Connection,
+    ) -> io::Result<()> {
+        match fault {
+            Some(Fault::Status(_) | Fault::Reset(_) | Fault::LoseSession(_)) => {
+                return self.fail(fault, connection);
+            }
+            Some(Fault::ContentType(wrong)) => {
+                return connection.respond(status, &BTreeMap::new(), &wrong.value, b"accepted");
+            }
+            Some(Fault::SlowHeaders(slow)) => connection.slow_head(Duration::from_millis(slow.ms)),
+            Some(Fault::Hang(_)) => {
+                connection.wait_for_end(&|| self.player.is_stopped());
+                return Ok(());
+            }
+            Some(Fault::Crash(crash)) => {
+                self.crash(crash);
+                return Ok(());
+            }
+            _ => {}
+        }
+        connection.empty(status)
     }
 
     /// Begins a stream, ends it before the answer, and keeps the answer for a resumption.

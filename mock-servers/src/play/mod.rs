@@ -75,6 +75,19 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// What becomes of a server that a fault strikes while it owes no answer.
+    pub(crate) fn struck(fault: &Fault) -> Self {
+        let steps = match fault {
+            Fault::Crash(crash) => vec![Step::Crash(crash.clone())],
+            Fault::Hang(hang) => vec![Step::Hang { deaf: hang.deaf }],
+            _ => Vec::new(),
+        };
+        Self {
+            steps,
+            ..Self::default()
+        }
+    }
+
     fn answer(id: &str, body: &Body) -> Self {
         Self {
             steps: vec![Step::Answer(body.answer(id))],
@@ -111,6 +124,8 @@ pub(crate) enum Received {
     Plan(Plan),
     /// A notification or an answer: nothing is sent back.
     Noted,
+    /// A notification that a fault strikes.
+    Struck(Fault),
 }
 
 /// Someone who gets announcements.
@@ -283,7 +298,10 @@ impl Player {
             {
                 self.cancel(peer, request.get());
             }
-            return Received::Noted;
+            return match self.fault_at(At::Notification, None) {
+                Some(fault) => Received::Struck(fault),
+                None => Received::Noted,
+            };
         };
         // Whoever reuses an id, after a reconnection say, means a new request.
         self.state()

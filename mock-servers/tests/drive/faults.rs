@@ -52,6 +52,25 @@ fn crashes_before_half_way_and_after() {
 }
 
 #[test]
+fn crashes_or_goes_deaf_at_a_notification() {
+    let at = |fault| Scenario::new().fault(Rule::new(At::Notification, fault).nth(2));
+    let mut pipes = Pipes::handshake(&at(Fault::crash()));
+    pipes.send(&cancel(1));
+    pipes.send(&request(1, "ping", &json!({})));
+    assert_eq!(pipes.message()["id"], 1);
+    pipes.send(&cancel(2));
+    assert_eq!(pipes.line(), None);
+    assert_eq!(pipes.exit().code(), Some(1));
+
+    let mut pipes = Pipes::handshake(&at(Fault::Hang(Hang { deaf: true })));
+    pipes.send(&cancel(1));
+    pipes.send(&cancel(2));
+    let journal = pipes.journal();
+    journal.wait_until(|journal| journal.faults() == ["hang"], DEADLINE);
+    assert!(pipes.is_alive());
+}
+
+#[test]
 fn dies_by_a_signal() {
     use std::os::unix::process::ExitStatusExt;
     let signal = Some(CrashSignal::Kill);

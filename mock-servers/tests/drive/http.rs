@@ -1,9 +1,11 @@
 //! Streamable HTTP: sessions, both shapes of answers, and the faults that need a socket.
 
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use mock_servers::fault::{
     ContentType, CutBody, CutStream, EndlessKind, EndlessStream, LoseSession, Reset, SlowHeaders,
+    TlsAbsent, TlsAnswer,
 };
 use mock_servers::scenario::{Log, STATELESS_VERSION};
 use mock_servers::{At, Before, Event, Fault, Mock, Reply, Rule, Scenario, Tool};
@@ -212,8 +214,8 @@ fn answers_under_a_wrong_content_type() {
 #[test]
 fn cuts_bodies_and_streams() {
     for scenario in [
-        faulty(Fault::CutBody(CutBody {})),
-        faulty(Fault::CutBody(CutBody {})).json_answers(),
+        faulty(Fault::CutBody(CutBody::default())),
+        faulty(Fault::CutBody(CutBody::default())).json_answers(),
     ] {
         let mock = Mock::http(scenario);
         let client = Http::handshake(&mock.url());
@@ -225,6 +227,10 @@ fn cuts_bodies_and_streams() {
         assert!(!response.text().contains("right"), "{response:?}");
         assert!(client.post(&ask(2)).complete);
     }
+    let mock = Mock::http(faulty(Fault::CutBody(CutBody { chunked: true })).json_answers());
+    let response = Http::handshake(&mock.url()).post(&ask(1));
+    assert_eq!(response.header("transfer-encoding"), Some("chunked"));
+    assert!(!response.complete, "{response:?}");
     for orderly in [false, true] {
         let cut = Fault::CutStream(CutStream {
             resumable: false,
@@ -319,6 +325,107 @@ fn faults_strike_in_the_handshake_and_on_the_get_stream() {
     let mock = Mock::http(Scenario::new().always(At::Stream, Fault::status(405)));
     let client = Http::handshake(&mock.url());
     assert_eq!(client.get(&[]).response().expect("a response").status, 405);
+}
+
+#[test]
+fn whoever_opens_with_tls_meets_none() {
+    // The header of a record with a handshake in it, and the five bytes that it announces.
+    let hello = [0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0];
+    for (answer, said) in [
+        (TlsAnswer::PlainHttp, &b"HTTP/1.1 400 Bad Request\r\n"[..]),
+        (TlsAnswer::Garbage, &[0x16, 3, 3, 0, 8]),
+        (TlsAnswer::Alert, &[0x15, 3, 3, 0, 2, 2, 40]),
+        (TlsAnswer::Close, b""),
+    ] {
+        let absent = Fault::TlsAbsent(TlsAbsent { answer });
+        let mock = Mock::http(Scenario::new().always(At::Start, absent));
+        let url = mock.url();
+        let rest = url.strip_prefix("https://").expect("an https URL");
+        let host = rest.strip_suffix("/mcp").expect("the endpoint");
+        let heard = exchange_bytes(host, &hello);
+        assert!(heard.starts_with(said), "{answer:?}: {heard:?}");
+        assert_eq!(heard.is_empty(), said.is_empty(), "{answer:?}");
+        assert_eq!(mock.journal().of(Event::Unreadable).len(), 1);
+        // Who knows better is served.
+        Http::handshake(&format!("http://{rest}"));
+    }
+    let silence = Fault::TlsAbsent(TlsAbsent {
+        answer: TlsAnswer::Silence,
+    });
+    let mock = Mock::http(Scenario::new().always(At::Start, silence));
+    let host = mock.url()["https://".len()..].replace("/mcp", "");
+    let mut stream = std::net::TcpStream::connect(host).expect("it listens");
+    stream.write_all(&hello).expect("it is read");
+    mock.journal().wait_until(
+        |journal| !journal.of(Event::Unreadable).is_empty(),
+        DEADLINE,
+    );
+    stream.set_nonblocking(true).expect("a socket");
+    let error = stream.read(&mut [0]).expect_err("nothing is said");
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+}
+
+fn exchange_bytes(host: &str, sent: &[u8]) -> Vec<u8> {
+    let mut stream = std::net::TcpStream::connect(host).expect("it listens");
+    stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+    stream.write_all(sent).expect("it is read");
+    let mut heard = Vec::new();
+    stream.read_to_end(&mut heard).expect("an end");
+    heard
+}
+
+#[test]
+fn faults_strike_notifications_and_the_end_of_a_session() {
+    let refused = |at| {
+        Scenario::new()
+            .tool(Tool::new("t"))
+            .fault(Rule::new(at, Fault::status(500)).nth(2))
+    };
+    let mock = Mock::http(refused(At::Notification));
+    let client = Http::handshake(&mock.url());
+    let statuses = [1, 2, 3].map(|id| client.post(&cancel(id)).status);
+    assert_eq!(statuses, [202, 500, 202]);
+    assert_eq!(mock.journal().faults(), ["status"]);
+
+    let mock = Mock::sse(refused(At::Notification));
+    let mut stream = Exchange::open(&mock.url(), "GET", &[], "");
+    stream.head().expect("a head");
+    let endpoint = stream.chunk().expect("the endpoint");
+    let path = endpoint
+        .lines()
+        .find_map(|line| line.strip_prefix("data: "))
+        .expect("a path");
+    let url = mock.url().replace("/sse", path);
+    let statuses = [1, 2, 3].map(|id| post(&url, &[], &cancel(id)).status);
+    assert_eq!(statuses, [202, 500, 202]);
+
+    let mock = Mock::http(refused(At::SessionEnd));
+    for expected in [200, 500, 200] {
+        let client = Http::handshake(&mock.url());
+        let session = client.session.as_deref().expect("a session");
+        let end = Exchange::open(&client.url, "DELETE", &[("Mcp-Session-Id", session)], "");
+        assert_eq!(end.response().expect("a response").status, expected);
+    }
+
+    let mock = Mock::http(
+        Scenario::new().fault(Rule::new(At::Notification, Fault::Reset(Reset {})).nth(1)),
+    );
+    let client = Http::handshake(&mock.url());
+    let error = client.open(&cancel(1)).response().expect_err("a reset");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(client.post(&cancel(2)).status, 202);
+}
+
+#[test]
+fn a_place_that_the_transport_does_not_know_is_refused() {
+    let scenario = Scenario::new().always(At::SessionEnd, Fault::status(500));
+    for (transport, is_known) in [
+        (mock_servers::Transport::Stdio, false),
+        (mock_servers::Transport::Sse, false),
+        (mock_servers::Transport::Http, true),
+    ] {
+        assert_eq!(scenario.check_transport(transport).is_ok(), is_known);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use mock_servers::fault::Grandchild;
 use mock_servers::{Event, Fault, Mock, Scenario};
 use serde_json::{Value, json};
 
-use crate::client::{DEADLINE, Http, Pipes, call, cancel, request, stateless};
+use crate::client::{DEADLINE, Exchange, Http, Pipes, call, cancel, request, stateless};
 
 fn named(name: &str) -> Scenario {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -170,6 +170,26 @@ fn cut_streams() {
         .expect("a response");
     assert_eq!(rest.messages()[0]["id"], 2);
     assert!(client.post(&call(3, "echo", &json!({}))).complete);
+}
+
+#[test]
+fn no_tls() {
+    let mock = Mock::http(named("no-tls"));
+    let url = mock.url();
+    assert!(url.starts_with("https://"), "{url}");
+    Http::handshake(&url.replace("https", "http"));
+}
+
+#[test]
+fn accepts_no_notifications() {
+    let mock = Mock::http(named("accepts-no-notifications"));
+    let client = Http::handshake(&mock.url());
+    let statuses = [1, 2].map(|id| client.post(&cancel(id)).status);
+    assert_eq!(statuses, [500, 503]);
+    assert!(client.post(&call(1, "echo", &json!({}))).complete);
+    let session = client.session.as_deref().expect("a session");
+    let end = Exchange::open(&client.url, "DELETE", &[("Mcp-Session-Id", session)], "");
+    assert_eq!(end.response().expect("a response").status, 405);
 }
 
 #[test]
