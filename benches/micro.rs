@@ -48,7 +48,10 @@ fn expectation<'a>(schema: Option<&'a OutputSchema>) -> Expectation<'a> {
 fn read(bencher: Bencher<'_, '_>, result: &Value, expected: &Value, schema: Option<&OutputSchema>) {
     let (result, expect) = (raw(result), expectation(schema));
     let parsed = value_of(&result, &expect).expect("it is sound");
-    assert_eq!(&serde_json::from_str::<Value>(parsed.value.get()).expect("JSON"), expected);
+    assert_eq!(
+        &serde_json::from_str::<Value>(parsed.value.get()).expect("JSON"),
+        expected
+    );
     bencher
         .counter(BytesCount::new(result.get().len()))
         .bench(|| value_of(black_box(&result), &expect));
@@ -66,7 +69,8 @@ fn parse_text(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = [SMALL, LARGE])]
 fn parse_structured(bencher: Bencher<'_, '_>, count: usize) {
     let rows = rows(count);
-    let result = json!({"content": [{"type": "text", "text": rows.to_string()}], "structuredContent": rows});
+    let result =
+        json!({"content": [{"type": "text", "text": rows.to_string()}], "structuredContent": rows});
     read(bencher, &result, &rows, None);
 }
 
@@ -137,9 +141,7 @@ fn frame_decode(bencher: Bencher<'_, '_>, count: usize) {
         ChildMessage::parse(&decoded.expect("it is whole"))
     };
     assert!(matches!(decode(), Ok(ChildMessage::Call { id: 7, .. })));
-    bencher
-        .counter(BytesCount::new(stream.len()))
-        .bench(decode);
+    bencher.counter(BytesCount::new(stream.len())).bench(decode);
 }
 
 /// What a server wrote to its stdout, as the pipe cuts it, into messages.

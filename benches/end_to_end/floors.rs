@@ -143,10 +143,8 @@ pub(crate) fn relayed(child: &str, calls: usize) -> f64 {
         if let Some(seconds) = said["seconds"].as_f64() {
             return seconds;
         }
-        server.tell(
-            &json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {"name": said["tool"], "arguments": said["arguments"]}}),
-        );
+        server.tell(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": said["tool"], "arguments": said["arguments"]}}));
         let answer = server.hear();
         assert_eq!(answer["id"], id, "the answer to our request");
         child.tell(&answer["result"]["structuredContent"]);

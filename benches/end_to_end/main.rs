@@ -131,10 +131,7 @@ fn report(row: &rows::Row, samples: &[Sample], size: Size) -> bool {
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
-    sorted
-        .get(sorted.len() / 2)
-        .copied()
-        .unwrap_or(f64::NAN)
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[expect(clippy::print_stdout, reason = "a bench's own output")]

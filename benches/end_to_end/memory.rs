@@ -54,8 +54,7 @@ pub(crate) fn forget_peak(process: u32) {
 
 /// Whether the process is an interpreter.
 pub(crate) fn is_python(process: u32) -> bool {
-    fs::read_to_string(format!("/proc/{process}/comm"))
-        .is_ok_and(|name| name.starts_with("python"))
+    fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.starts_with("python"))
 }
 
 fn command(process: u32) -> String {
@@ -64,7 +63,10 @@ fn command(process: u32) -> String {
 }
 
 fn status(process: u32, field: &str) -> Option<u64> {
-    number_after(&fs::read_to_string(format!("/proc/{process}/status")).ok()?, field)
+    number_after(
+        &fs::read_to_string(format!("/proc/{process}/status")).ok()?,
+        field,
+    )
 }
 
 fn proportional(process: u32) -> u64 {
