@@ -513,3 +513,15 @@ fn result_type(result: &str) -> Option<String> {
     let Tagged { result_type } = serde_json::from_str(result).ok()?;
     serde_json::from_str(result_type?.get()).ok()
 }
+
+/// How many messages there are in what a server wrote, as a pipe cut it. For the benches: no part of
+/// the product.
+#[doc(hidden)]
+pub fn messages_in<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> usize {
+    let mut lines = line::Lines::new(limit);
+    pieces
+        .into_iter()
+        .flat_map(|piece| lines.feed(piece))
+        .flat_map(line::Line::into_incoming)
+        .count()
+}
