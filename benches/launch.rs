@@ -1,6 +1,6 @@
 //! What the wall adds to the start of an interpreter.
 //!
-//! All sides run the same interpreter with the same arguments and the same text, the channel's half,
+//! All sides run the same interpreter with the same arguments and the same compiled half of the channel,
 //! and are timed from just before the spawn to the first byte of that half's first frame. The bare
 //! side is the interpreter alone, with three pipes and an empty environment; the others go through
 //! `Sandbox::spawn`, launcher and all, as a program does that finds no child ready. Whatever Python
@@ -19,10 +19,10 @@
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use ptc_mcp::channel::BOOTSTRAP;
+use ptc_mcp::channel::LOADER;
 use ptc_mcp::config::{Config, SandboxMode};
 use ptc_mcp::sandbox::{Sandbox, launcher};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// How much later than bare the first frame may come, in milliseconds.
 const BAR: f64 = 5.0;
@@ -73,10 +73,13 @@ async fn measure() -> ExitCode {
         say("no sandbox on this host, and so nothing to measure");
         return ExitCode::FAILURE;
     };
+    let child = unconfined.spawn().await.expect("a child starts");
+    let half = child.preamble().to_vec();
+    child.end().await;
     let (mut floor, mut launched, mut walled) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds + WARM_UP {
         let times = [
-            bare(&interpreter.executable).await,
+            bare(&interpreter.executable, &half).await,
             through(&unconfined).await,
             through(&confined).await,
         ];
@@ -102,16 +105,18 @@ async fn measure() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn bare(executable: &std::path::Path) -> Duration {
+async fn bare(executable: &std::path::Path, half: &[u8]) -> Duration {
     let from = Instant::now();
     let mut child = tokio::process::Command::new(executable)
-        .args(["-I", "-S", "-B", "-X", "utf8", "-c", BOOTSTRAP])
+        .args(["-I", "-S", "-B", "-X", "utf8", "-c", LOADER])
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the interpreter starts");
+    let stdin = child.stdin.as_mut().expect("it is piped");
+    stdin.write_all(half).await.expect("it reads");
     let stdout = child.stdout.as_mut().expect("it is piped");
     stdout.read_u8().await.expect("a first frame");
     let took = from.elapsed();
@@ -122,6 +127,9 @@ async fn bare(executable: &std::path::Path) -> Duration {
 async fn through(sandbox: &Sandbox) -> Duration {
     let from = Instant::now();
     let mut child = sandbox.spawn().await.expect("a child starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let half = child.preamble();
+    stdin.write_all(half).await.expect("it reads");
     let stdout = child.stdout.as_mut().expect("it is piped");
     stdout.read_u8().await.expect("a first frame");
     let took = from.elapsed();

@@ -210,7 +210,8 @@ impl Keeper {
             && !self.sandbox.is_current(&standing.child)
         {
             // The interpreter was replaced meanwhile.
-            self.ending.extend(started.ok().map(|standing| standing.child.end().boxed()));
+            self.ending
+                .extend(started.ok().map(|standing| standing.child.end().boxed()));
             return self.start();
         }
         while let Some(taker) = self.waiting.pop_front() {
