@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::Catalogue;
 use crate::config::{ServerConfig, ToolRules};
-use crate::downstream::{self, Connection};
+use crate::downstream::{self, Connection, DownstreamTool};
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
@@ -120,15 +120,24 @@ async fn connect(
         .await
         .map_err(|error| error.to_string())?;
     match connection.list_tools().await {
-        Ok(tools) => {
-            let catalogue = Catalogue::new(&server.name, tools, rules);
-            Ok((connection, catalogue))
-        }
+        Ok(tools) => Ok((connection, catalogue(server, rules, tools).await)),
         Err(failure) => {
             connection.shutdown().await;
             Err(format!("tools/list: {failure}"))
         }
     }
+}
+
+/// Made on a thread of its own: a thousand schemas take tens of milliseconds, in which the client
+/// would not be heard.
+async fn catalogue(
+    server: &ServerConfig,
+    rules: &ToolRules,
+    tools: Vec<DownstreamTool>,
+) -> Catalogue {
+    let (name, rules) = (server.name.clone(), rules.clone());
+    let made = tokio::task::spawn_blocking(move || Catalogue::new(&name, tools, &rules));
+    made.await.expect("making a catalogue does not panic")
 }
 
 /// Follows a live connection. The reason of its loss, or `None` when told to stop.
@@ -155,7 +164,7 @@ async fn serve(
         };
         match listed {
             Ok(Ok(tools)) => {
-                let catalogue = Catalogue::new(&server.name, tools, rules);
+                let catalogue = catalogue(server, rules, tools).await;
                 tracing::info!(server = %server.name, tools = catalogue.len(), "tools changed");
                 let live = Live {
                     connection: connection.clone(),

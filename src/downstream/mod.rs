@@ -370,7 +370,14 @@ impl Connection {
             };
             match page {
                 Ok(page) => {
-                    if !listing.add(page.get())? {
+                    // Thousands of schemas take a while, in which the client would not be heard.
+                    let read = tokio::task::spawn_blocking(move || {
+                        let more = listing.add(page.get());
+                        (listing, more)
+                    });
+                    let more;
+                    (listing, more) = read.await.expect("reading a list does not panic");
+                    if !more? {
                         let tools = listing.finish();
                         if let Link::Http(endpoint) = &*self.0.link {
                             endpoint.learn(&tools);
