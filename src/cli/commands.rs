@@ -233,7 +233,7 @@ pub(super) async fn probe_all(config: &Config) -> Vec<Probe> {
 async fn probe(server: &ServerConfig, max_result_bytes: usize) -> Probe {
     let started = Instant::now();
     let reach = async {
-        let connection = downstream::connect(server, max_result_bytes)
+        let connection = downstream::connect(server, max_result_bytes, &CancellationToken::new())
             .await
             .map_err(|error| error.to_string())?;
         let elapsed = started.elapsed();
