@@ -288,7 +288,7 @@ fn a_server_that_has_not_answered_yet_is_closed_in_order_as_well() {
     for how in ["EOF", "TERM", "timeout"] {
         let ptc = Ptc::new();
         let folder = ptc.folder().to_owned();
-        let limit = if how == "timeout" { 0.5 } else { 30.0 };
+        let limit = if how == "timeout" { 5.0 } else { 60.0 };
         let mut session = ptc
             .server(json!({
                 "name": "slow", "command": "python3", "args": ["-c", server], "cwd": folder,
