@@ -119,7 +119,29 @@ fn in_a_container_root_gets_chroot_and_nobody_gets_it_unasked() {
         "{found:#}"
     );
 
+    let (text, success) = at.doctor_text(&as_root);
+    assert!(success, "{text}");
+    for line in [
+        "\nsandbox   chroot",
+        "the kernel refuses namespaces here (clone with namespaces: EPERM)",
+        "on   root folder",
+        "--   namespaces",
+        "\nPrograms run.",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+
     let as_user = container(&at, &ordinary()).unwrap();
+    let (text, success) = at.doctor_text(&as_user);
+    assert!(!success, "{text}");
+    for line in [
+        "\nsandbox   none that can be had",
+        "\nPrograms are refused: sandbox 'namespaces' is not available here (clone with namespaces: EPERM)",
+        "system-call filter",
+        "seccomp=unconfined",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
     let by_name = place("namespaces");
     let named = container(&by_name, &[]).unwrap();
     for (place, wrapper) in [(&at, as_user), (&by_name, named)] {
