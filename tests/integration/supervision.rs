@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use mock_servers::fault::{
-    CloseStdout, Crash, DuplicateNames, EndlessPages, IgnoreSigterm, IgnoreStdinEnd, OddSchema,
-    OddSchemas, OversizedShape, Violation, When,
+    Crash, DuplicateNames, EndlessPages, OddSchema, OddSchemas, OversizedShape, Reset, Violation,
+    When,
 };
 use mock_servers::{At, Before, Fault, Mock, Reply, Rule, Scenario, Tool, Transport};
 use serde_json::json;
@@ -118,16 +118,16 @@ fn lose_a_call(transport: Transport, when: When) {
     assert_eq!(peer.journal().starts(), 2);
 }
 
-/// What is left of a server may take seconds to end. Meanwhile nothing is sent to it.
+/// The session of a server that was lost may take seconds to end. Meanwhile nothing is sent to it.
 // contract: D1 D2
 #[test]
-fn a_server_is_down_while_its_process_is_still_being_ended() {
+fn a_server_is_down_while_its_session_is_still_being_ended() {
     let scenario = echo()
-        .tool(Tool::new("act").reply(Reply::fault(Fault::CloseStdout(CloseStdout {}))))
-        .always(At::Start, Fault::IgnoreStdinEnd(IgnoreStdinEnd {}))
-        .always(At::Start, Fault::IgnoreSigterm(IgnoreSigterm {}));
+        .tool(Tool::new("act").reply(Reply::fault(Fault::Reset(Reset {}))))
+        .always(At::SessionEnd, Fault::hang());
+    let mock = Mock::http(scenario);
     let mut session = Ptc::new()
-        .stdio("stubborn", scenario)
+        .http("stubborn", &mock.url())
         .stdio("well", echo())
         .start();
     let code = attempts([
@@ -147,7 +147,7 @@ fn a_server_is_down_while_its_process_is_still_being_ended() {
         ),
         "{down}"
     );
-    assert!(session.journal("stubborn").calls("echo").is_empty());
+    assert!(mock.journal().calls("echo").is_empty());
     session.close();
 }
 
