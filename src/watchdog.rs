@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
 
@@ -32,17 +32,13 @@ pub fn own_executable() -> io::Result<PathBuf> {
 }
 
 /// Set once by [`start`]; a library user or a unit test goes without.
-static WATCHDOG: OnceLock<Watchdog> = OnceLock::new();
+static WATCHDOG: OnceLock<Mutex<Watchdog>> = OnceLock::new();
 
-/// The running watchdog, seen from ptc-mcp.
-#[derive(Debug)]
-pub struct Watchdog {
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    /// `None` after a failed restart; the next change of the groups tries again.
+/// The watchdog, seen from ptc-mcp.
+#[derive(Debug, Default)]
+struct Watchdog {
+    /// `None` until there is something to guard, and after a failed restart: the next change of the
+    /// groups tries again.
     process: Option<Process>,
     groups: BTreeSet<i32>,
 }
@@ -53,74 +49,60 @@ struct Process {
     lifeline: ChildStdin,
 }
 
-/// Starts the process-wide watchdog. To be called before the first server is started.
+/// Gives this process a watchdog. To be called before the first server is started.
 pub fn start() {
-    if WATCHDOG.get().is_some() {
-        return;
+    let _ = WATCHDOG.set(Mutex::default());
+}
+
+/// Has the watchdog be there before what it is to guard. Takes as long as starting a process does.
+pub fn stand_by() {
+    if let Some(mut watchdog) = watchdog() {
+        watchdog.change(|_| true, "");
     }
-    match Watchdog::start() {
-        Ok(watchdog) => {
-            let _ = WATCHDOG.set(watchdog);
-        }
-        Err(error) => {
-            tracing::warn!("no watchdog: should this process be killed, its servers stay ({error})")
-        }
-    }
+}
+
+fn watchdog() -> Option<MutexGuard<'static, Watchdog>> {
+    let watchdog = WATCHDOG.get()?.lock();
+    Some(watchdog.unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A group under guard; released when dropped, which must be after the group's end.
 #[derive(Debug)]
 pub struct Guarded(i32);
 
-/// Puts a group under guard of the process-wide watchdog, if it was started.
+/// Puts a group under guard of this process's watchdog, if it has one.
 pub fn guard(group: i32) -> Guarded {
-    if let Some(watchdog) = WATCHDOG.get() {
-        watchdog.guard(group);
+    if let Some(mut watchdog) = watchdog() {
+        watchdog.change(|groups| groups.insert(group), &format!("+{group}\n"));
     }
     Guarded(group)
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        if let Some(watchdog) = WATCHDOG.get() {
-            watchdog.release(self.0);
+        if let Some(mut watchdog) = watchdog() {
+            watchdog.change(|groups| groups.remove(&self.0), &format!("-{}\n", self.0));
         }
     }
 }
 
 impl Watchdog {
-    pub fn start() -> io::Result<Self> {
-        Ok(Self {
-            state: Mutex::new(State {
-                process: Some(Process::start()?),
-                groups: BTreeSet::new(),
-            }),
-        })
-    }
-
-    pub fn guard(&self, group: i32) {
-        self.change(|groups| groups.insert(group), '+', group);
-    }
-
-    pub fn release(&self, group: i32) {
-        self.change(|groups| groups.remove(&group), '-', group);
-    }
-
-    fn change(&self, change: impl FnOnce(&mut BTreeSet<i32>) -> bool, sign: char, group: i32) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !change(&mut state.groups) {
+    fn change(&mut self, change: impl FnOnce(&mut BTreeSet<i32>) -> bool, line: &str) {
+        if !change(&mut self.groups) {
             return;
         }
-        let told = state
+        let told = self
             .process
             .as_mut()
-            .is_some_and(|process| writeln!(process.lifeline, "{sign}{group}").is_ok());
+            .is_some_and(|process| process.lifeline.write_all(line.as_bytes()).is_ok());
         if !told {
-            // Somebody killed it. A new one has to be told everything.
-            state.process = None;
-            match Process::start().and_then(|process| process.told(&state.groups)) {
-                Ok(process) => state.process = Some(process),
-                Err(error) => tracing::warn!("the watchdog does not start again: {error}"),
+            // Not started yet, or somebody killed it. A new one has to be told everything.
+            self.process = None;
+            match Process::start().and_then(|process| process.told(&self.groups)) {
+                Ok(process) => self.process = Some(process),
+                Err(error) => tracing::warn!(
+                    "no watchdog: should this process be killed, its servers stay ({error})"
+                ),
             }
         }
     }

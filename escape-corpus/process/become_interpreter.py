@@ -5,11 +5,12 @@
 # goal = "become a fresh interpreter, without the server's half in it"
 # evidence = { process = "image" }
 # needs = ["linux"]
+# gap = "seatbelt: sandbox-exec becomes the interpreter under the profile, and the rule that lets it lets a program do so again; it stays in the profile, in the same process, and gains nothing"
 #
 # [tool.ptc-mcp.escape.expect]
 # namespaces = "contained"
 # chroot = "contained"
-# seatbelt = "contained"
+# seatbelt = "escapes"
 # none = "escapes"
 # ///
 import os

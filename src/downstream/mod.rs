@@ -198,7 +198,7 @@ pub async fn connect(
             cwd,
             ..
         } => {
-            let spawned = stdio::spawn(command, args, env, cwd.as_deref(), &exchange);
+            let spawned = stdio::spawn(command, args, env, cwd.as_deref(), &exchange).await;
             let masked = |ConnectError(why): ConnectError| {
                 ConnectError(exchange.secrets().apply(&why).into_owned())
             };
@@ -512,4 +512,16 @@ fn result_type(result: &str) -> Option<String> {
     }
     let Tagged { result_type } = serde_json::from_str(result).ok()?;
     serde_json::from_str(result_type?.get()).ok()
+}
+
+/// How many messages there are in what a server wrote, as a pipe cut it. For the benches: no part of
+/// the product.
+#[doc(hidden)]
+pub fn messages_in<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> usize {
+    let mut lines = line::Lines::new(limit);
+    pieces
+        .into_iter()
+        .flat_map(|piece| lines.feed(piece))
+        .flat_map(line::Line::into_incoming)
+        .count()
 }

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -66,7 +67,7 @@ pub(super) struct Process {
 }
 
 /// Starts the server. Its tasks report to the exchange.
-pub(super) fn spawn(
+pub(super) async fn spawn(
     command: &str,
     args: &[Secret],
     env: &BTreeMap<String, Secret>,
@@ -95,12 +96,19 @@ pub(super) fn spawn(
         process.current_dir(cwd);
     }
     let failed = |why: String| ConnectError(format!("cannot start '{}': {why}", program.display()));
-    let mut child = process.spawn().map_err(|error| failed(error.to_string()))?;
-    let pid = child.id().and_then(|id| i32::try_from(id).ok());
-    let Some(pid) = pid.and_then(Pid::from_raw) else {
-        return Err(failed("it has no process id".into()));
-    };
-    let group = Arc::new(Group::new(pid));
+    // Starting a process blocks until it executes its program, and others are served meanwhile.
+    let spawning = tokio::task::spawn_blocking(move || {
+        watchdog::stand_by();
+        let child = process.spawn()?;
+        let pid = child.id().and_then(|id| i32::try_from(id).ok());
+        let pid = pid.and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("it has no process id"))?;
+        Ok::<_, io::Error>((child, Arc::new(Group::new(pid))))
+    });
+    let spawned = spawning.await.map_err(io::Error::other);
+    let (mut child, group) = spawned
+        .and_then(|spawned| spawned)
+        .map_err(|error| failed(error.to_string()))?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {

@@ -30,6 +30,9 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// Between a program's end and the start of the next child: its result is to be written first.
 const QUIET: Duration = Duration::from_millis(2);
 
+/// Between the server's start and that of the first child: the client's first questions come first.
+const HANDSHAKE: Duration = Duration::from_millis(5);
+
 /// Without programs for this long, no more children are kept than configured.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -148,7 +151,7 @@ impl Keeper {
                 order = orders.recv() => match order {
                     Some(Order::Take(taker)) => self.take(taker),
                     Some(Order::Ended(child, turn)) => self.ended(child, turn),
-                    Some(Order::Fill) => self.fill(),
+                    Some(Order::Fill) => self.fill_at = Some(Instant::now() + HANDSHAKE),
                     Some(Order::Close(closed)) => {
                         self.close().await;
                         let _ = closed.send(());
@@ -203,6 +206,14 @@ impl Keeper {
     }
 
     fn started(&mut self, mut started: Result<Standing, SandboxError>) {
+        if let Ok(standing) = &started
+            && !self.sandbox.is_current(&standing.child)
+        {
+            // The interpreter was replaced meanwhile.
+            self.ending
+                .extend(started.ok().map(|standing| standing.child.end().boxed()));
+            return self.start();
+        }
         while let Some(taker) = self.waiting.pop_front() {
             match taker.send(started) {
                 Ok(()) => return,

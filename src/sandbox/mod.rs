@@ -261,6 +261,7 @@ impl Sandbox {
             python = %interpreter.executable.display(),
             version = interpreter.version(),
             sandbox = wall.mode().as_str(),
+            proved = if kept { "at an earlier start" } else { "now" },
             "programs can run"
         );
         let ground = Arc::new(Ground {
@@ -359,10 +360,8 @@ impl Sandbox {
             .map_err(|error| failed("the launcher", error))?;
         let group = process.id().and_then(|pid| i32::try_from(pid).ok());
         let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
-        let watch = scratch
-            .as_ref()
-            .filter(|_| !bounded)
-            .map(|scratch| watch::Watch::new(&self.execution, scratch.path(), group));
+        let unbounded = scratch.as_ref().filter(|_| !bounded).map(TempDir::path);
+        let watch = Some(watch::Watch::new(&self.execution, unbounded, group));
         Ok(Child {
             stdin,
             stdout,

@@ -2,10 +2,11 @@
 //! inside, and what it should not have reached is looked at from outside.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -196,9 +197,14 @@ impl Said {
     }
 }
 
+/// What a bait's folder is called.
+const PREFIX: &str = "ptc-mcp-selftest-";
+
 /// What the script must not reach, as the host sees it.
 pub(super) struct Bait {
     folder: TempDir,
+    /// Shared, on the folder; however this process ends, the kernel releases it.
+    _lock: File,
     secret: PathBuf,
     text: String,
     before: (u32, i64),
@@ -211,7 +217,7 @@ pub(super) struct Bait {
 
 impl Bait {
     fn lay() -> std::io::Result<Self> {
-        let folder = Self::folder()?;
+        let (folder, lock) = Self::folder()?;
         let secret = folder.path().join(random());
         let text = random();
         std::fs::write(&secret, &text)?;
@@ -226,6 +232,7 @@ impl Bait {
         let before = look(&secret)?;
         Ok(Self {
             folder,
+            _lock: lock,
             secret,
             text,
             before,
@@ -235,17 +242,26 @@ impl Bait {
         })
     }
 
-    /// The first place on the host that can be written to.
-    fn folder() -> std::io::Result<TempDir> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("ptc-mcp-selftest-");
-        let others = ["/dev/shm", "/var/tmp", "."];
-        builder.tempdir().or_else(|error| {
-            let found = others
-                .iter()
-                .find_map(|place| builder.tempdir_in(place).ok());
+    /// In the first place on the host that can be written to.
+    fn folder() -> std::io::Result<(TempDir, File)> {
+        Self::folder_in(&std::env::temp_dir()).or_else(|error| {
+            let others = ["/dev/shm", "/var/tmp", "."].map(Path::new);
+            let found = others.into_iter().find_map(|at| Self::folder_in(at).ok());
             found.ok_or(error)
         })
+    }
+
+    fn folder_in(place: &Path) -> std::io::Result<(TempDir, File)> {
+        sweep(place);
+        loop {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+            let lock = File::open(folder.path())?;
+            lock.lock_shared()?;
+            // Another server's sweep may have come first, before it was locked.
+            if folder.path().exists() {
+                return Ok((folder, lock));
+            }
+        }
     }
 
     fn port(&self) -> Option<u16> {
@@ -283,6 +299,27 @@ impl Bait {
                 "found a hole: {touched} from inside the sandbox. Please report this"
             ))
         })
+    }
+}
+
+/// Removes what servers left that were killed in the middle of their self-test. Only folders of this
+/// user's that nobody holds the lock of.
+fn sweep(place: &Path) {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        // Of the entry itself, not of what a link leads to.
+        let own = |entry: &std::fs::DirEntry| {
+            let found = entry.metadata();
+            found.is_ok_and(|found| found.is_dir() && found.uid() == user)
+        };
+        if named
+            && own(&entry)
+            && let Ok(folder) = File::open(entry.path())
+            && folder.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -343,6 +380,33 @@ mod tests {
             let error = stopped(&said, &modules).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_bait_that_was_left_is_swept_and_one_in_use_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let names = || {
+            let entries = std::fs::read_dir(place.path()).unwrap().flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.path()).collect();
+            names.sort();
+            names
+        };
+        let (used, lock) = Bait::folder_in(place.path()).unwrap();
+        let (left, killed) = Bait::folder_in(place.path()).unwrap();
+        std::fs::write(left.path().join("secret"), "x").unwrap();
+        drop(killed);
+        let left = left.keep();
+        std::fs::create_dir(place.path().join("ptc-mcp-another")).unwrap();
+        std::os::unix::fs::symlink(used.path(), place.path().join("ptc-mcp-selftest-link"))
+            .unwrap();
+        let before = names();
+        let (new, _lock) = Bait::folder_in(place.path()).unwrap();
+        assert!(!left.exists());
+        let kept: Vec<_> = before.into_iter().filter(|path| *path != left).collect();
+        let mut expected = [kept, vec![new.path().to_owned()]].concat();
+        expected.sort();
+        assert_eq!(names(), expected);
+        drop(lock);
     }
 
     #[test]

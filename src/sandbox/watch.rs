@@ -15,9 +15,18 @@ const EVERY: Duration = Duration::from_millis(100);
 /// system space that its length does not show, and the look itself must stay short.
 const ENTRIES: usize = 4096;
 
+/// What a process may have beyond its limit before it is ended: its stack, and the tables of the
+/// memory that it does have.
+const SLACK: u64 = if cfg!(target_os = "linux") {
+    32 << 20
+} else {
+    0
+};
+
 #[derive(Debug)]
 pub(super) struct Watch {
-    scratch: PathBuf,
+    /// Where the kernel does not bound it.
+    scratch: Option<PathBuf>,
     max_scratch_bytes: u64,
     max_memory_bytes: u64,
     pid: Option<i32>,
@@ -26,9 +35,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(execution: &Execution, scratch: &Path, pid: Option<i32>) -> Self {
+    pub(super) fn new(execution: &Execution, scratch: Option<&Path>, pid: Option<i32>) -> Self {
         Self {
-            scratch: scratch.to_owned(),
+            scratch: scratch.map(Path::to_owned),
             max_scratch_bytes: execution.max_scratch_bytes,
             max_memory_bytes: execution.max_memory_bytes,
             pid,
@@ -41,24 +50,11 @@ impl Watch {
         loop {
             tokio::time::sleep_until(self.next_look).await;
             self.next_look = Instant::now() + EVERY;
-            let (scratch, limit, pid) = (self.scratch.clone(), self.max_scratch_bytes, self.pid);
-            let used = tokio::task::spawn_blocking(move || match usage(&scratch, limit) {
-                Usage::Bytes(bytes) => Usage::Bytes(bytes.saturating_add(nameless(pid))),
-                too_many => too_many,
-            });
-            match used.await {
-                Ok(Usage::Bytes(bytes)) if bytes > limit => {
-                    return format!(
-                        "the program's files take {bytes} bytes, more than execution.max_scratch_bytes={limit}"
-                    );
-                }
-                Ok(Usage::TooManyEntries) => {
-                    return format!("the scratch directory holds more than {ENTRIES} files");
-                }
-                _ => {}
+            if let Some(exceeded) = self.scratch().await {
+                return exceeded;
             }
             if let Some(bytes) = self.memory().await
-                && bytes > self.max_memory_bytes
+                && bytes > self.max_memory_bytes.saturating_add(SLACK)
             {
                 return format!(
                     "the program uses {bytes} bytes of memory, more than execution.max_memory_bytes={}",
@@ -68,11 +64,31 @@ impl Watch {
         }
     }
 
-    /// The kernel holds this limit for private memory (`RLIMIT_DATA`), but not for shared mappings.
+    async fn scratch(&self) -> Option<String> {
+        let (scratch, limit, pid) = (self.scratch.clone()?, self.max_scratch_bytes, self.pid);
+        let used = tokio::task::spawn_blocking(move || match usage(&scratch, limit) {
+            Usage::Bytes(bytes) => Usage::Bytes(bytes.saturating_add(nameless(pid))),
+            too_many => too_many,
+        });
+        match used.await {
+            Ok(Usage::Bytes(bytes)) if bytes > limit => Some(format!(
+                "the program's files take {bytes} bytes, more than execution.max_scratch_bytes={limit}"
+            )),
+            Ok(Usage::TooManyEntries) => Some(format!(
+                "the scratch directory holds more than {ENTRIES} files"
+            )),
+            _ => None,
+        }
+    }
+
+    /// The kernel holds this limit for private memory (`RLIMIT_DATA`), but not for shared mappings,
+    /// nor for the tables that it keeps of mappings strewn over the whole address space. Where the
+    /// scratch directory is bounded, so is what of it is mapped, and it is not memory.
     #[cfg(target_os = "linux")]
     async fn memory(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid?)).ok()?;
-        Some(unshared_and_shared(&status))
+        let shared = self.scratch.is_some();
+        let processes = itself_and_its_child(self.pid?).into_iter();
+        Some(processes.map(|pid| held_by(pid, shared)).sum())
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -94,32 +110,74 @@ async fn resident(pid: i32) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Resident memory without mapped files, out of a process's `status`.
 #[cfg(target_os = "linux")]
-fn unshared_and_shared(status: &str) -> u64 {
-    let kibibytes = status.lines().filter_map(|line| {
-        let size = line
-            .strip_prefix("RssAnon:")
-            .or_else(|| line.strip_prefix("RssShmem:"))?;
+fn held_by(pid: i32, shared: bool) -> u64 {
+    let of = |folder: &Path| {
+        let status = std::fs::read_to_string(folder.join("status"));
+        status.map_or(0, |status| held(&status, shared))
+    };
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    match of(&process) {
+        // Nothing is told of a first thread that has ended, whatever the others hold.
+        0 => {
+            let threads = std::fs::read_dir(process.join("task"));
+            let threads = threads.into_iter().flatten().flatten();
+            threads.map(|thread| of(&thread.path())).max().unwrap_or(0)
+        }
+        bytes => bytes,
+    }
+}
+
+/// What a process takes, out of its `status`: memory of its own, swapped out or not, and its tables;
+/// files of the scratch directory that it has mapped only if they count.
+#[cfg(target_os = "linux")]
+fn held(status: &str, shared: bool) -> u64 {
+    let own = ["RssAnon:", "VmSwap:", "VmPTE:"];
+    let counted = own.iter().chain(shared.then_some(&"RssShmem:"));
+    let kibibytes = counted.filter_map(|name| {
+        let size = status.lines().find_map(|line| line.strip_prefix(name))?;
         size.trim().strip_suffix(" kB")?.parse::<u64>().ok()
     });
     kibibytes.sum::<u64>().saturating_mul(1024)
 }
 
-/// Blocks of the files that a child holds open and that have no name any more (deleted, or never
-/// named): no look into the folder finds them.
+/// Bytes of the files that a child holds open or has mapped and that have no name any more (deleted, or
+/// never named): no look into the folder finds them.
 #[cfg(target_os = "linux")]
 fn nameless(pid: Option<i32>) -> u64 {
     let Some(pid) = pid else { return 0 };
-    let files: std::collections::HashMap<(u64, u64), u64> = itself_and_its_child(pid)
-        .into_iter()
-        .filter_map(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).ok())
-        .flat_map(|listing| listing.flatten())
-        .filter_map(|entry| std::fs::metadata(entry.path()).ok())
-        .filter(|file| file.is_file() && file.nlink() == 0)
-        .map(|file| ((file.dev(), file.ino()), file.blocks()))
-        .collect();
-    files.values().sum::<u64>().saturating_mul(512)
+    let (mut files, mut mapped) = (std::collections::HashMap::new(), 0u64);
+    for pid in itself_and_its_child(pid) {
+        for folder in ["fd", "map_files"] {
+            let entries = std::fs::read_dir(format!("/proc/{pid}/{folder}"));
+            let entries = entries.into_iter().flatten().flatten();
+            let found = entries.filter_map(|entry| std::fs::metadata(entry.path()).ok());
+            let found = found.filter(|file| file.is_file() && file.nlink() == 0);
+            files.extend(found.map(|file| ((file.dev(), file.ino()), file.blocks())));
+        }
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+        mapped = mapped.saturating_add(maps.map_or(0, |maps| deleted(&maps)));
+    }
+    // What is mapped is shown by its blocks to root alone; to others by its length. One file can be in
+    // both, so that the larger sum is the one to go by.
+    mapped.max(files.values().sum::<u64>().saturating_mul(512))
+}
+
+/// The length of all mappings of files that were deleted, out of a process's `maps`. What only looks
+/// like a file is memory.
+#[cfg(target_os = "linux")]
+fn deleted(maps: &str) -> u64 {
+    let lengths = maps.lines().filter_map(|line| {
+        let path = &line[line.find('/')?..];
+        let memory = ["/dev/zero", "/memfd:", "/SYSV", "/dev/shm/"];
+        if !path.ends_with(" (deleted)") || memory.iter().any(|memory| path.starts_with(memory)) {
+            return None;
+        }
+        let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        address(to)?.checked_sub(address(from)?)
+    });
+    lengths.fold(0, u64::saturating_add)
 }
 
 /// A process and those that it started: behind a wall, the interpreter is a launcher's child.
@@ -231,11 +289,12 @@ mod tests {
     // contract: B6
     #[cfg(target_os = "linux")]
     #[test]
-    fn shared_memory_counts_and_mapped_files_do_not() {
-        let status =
-            "VmRSS:\t  900 kB\nRssAnon:\t     100 kB\nRssFile:\t 780 kB\nRssShmem:\t      20 kB\n";
-        assert_eq!(unshared_and_shared(status), 120 * 1024);
-        assert_eq!(unshared_and_shared("RssAnon: many\n"), 0);
+    fn tables_and_shared_memory_count_and_mapped_files_do_not() {
+        let status = "VmRSS:\t  900 kB\nRssAnon:\t     100 kB\nRssFile:\t 780 kB\n\
+                      RssShmem:\t      20 kB\nVmPTE:\t 4 kB\nVmSwap:\t 1 kB\n";
+        assert_eq!(held(status, true), 125 * 1024);
+        assert_eq!(held(status, false), 105 * 1024);
+        assert_eq!(held("RssAnon: many\n", true), 0);
     }
 
     // contract: B6
@@ -257,6 +316,55 @@ mod tests {
             (3_500_000..5_000_000).contains(&deleted.abs_diff(named)),
             "{named} {deleted}"
         );
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn mappings_of_deleted_files_are_told_from_memory() {
+        let maps = "55d0-55d8 r-xp 0 08:01 7    /usr/bin/python3\n\
+                    7f00-7f10 rw-s 0 08:01 9    /tmp/ptc mcp/f (deleted)\n\
+                    7f10-7f13 rw-s 0 08:01 10   /tmp/g (deleted)\n\
+                    8f00-9f00 rw-s 0 00:01 1    /dev/zero (deleted)\n\
+                    af00-bf00 rw-s 0 00:01 2    /memfd:x (deleted)\n\
+                    7ffd-7fff rw-p 0 00:00 0    [stack]\n";
+        assert_eq!(deleted(maps), 0x13);
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_still_looked_at() {
+        use std::io::Read;
+        // The first thread ends by itself alone; the second one waits for the end of the input.
+        let program = "import ctypes, os, sys, threading\n\
+                       kept = bytearray(32 << 20)\n\
+                       def second():\n    os.write(1, b'x')\n    os.read(0, 1)\n    os._exit(0)\n\
+                       threading.Thread(target=second).start()\n\
+                       number = {'x86_64': 60, 'aarch64': 93}[os.uname().machine]\n\
+                       ctypes.CDLL(None).syscall(number, 0)\n";
+        let mut child = std::process::Command::new("python3")
+            .args(["-I", "-S", "-c", program])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let has_ended = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit(')')
+                .next()
+                .unwrap()
+                .trim_start()
+                .starts_with('Z')
+        };
+        while !has_ended() {
+            std::thread::yield_now();
+        }
+        assert!(held_by(pid, false) > 32 << 20);
+        drop(child.stdin.take());
+        assert!(child.wait().is_ok());
     }
 
     #[tokio::test]

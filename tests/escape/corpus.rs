@@ -114,6 +114,8 @@ pub enum Planted {
     Files,
     /// The standard library's own files.
     Interpreter,
+    /// The files of devices that every program can open.
+    Devices,
     /// System V and POSIX objects with the marker's name or key.
     Ipc,
     Keys,

@@ -1,6 +1,7 @@
 //! What is left when a process dies that nobody asked: the server, what stands between it and the
 //! interpreter, the interpreter. (contract: S12, P8)
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::processes;
@@ -19,19 +20,27 @@ await mcp__desk__look(token="@TOKEN@")
 time.sleep(1000)
 "#;
 
-#[derive(Debug, Clone, Copy)]
-enum Killed {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Killed {
     Interpreter,
+    /// What stands between it and the server; where nothing does, the interpreter once more.
     Parent,
     Server,
 }
 
-/// Kills each of them, this many times. Returns the longest time that anything was left, or what
-/// went wrong.
-pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Duration, String> {
-    let mut longest = Duration::ZERO;
+/// The longest time that anything was left, by what was killed.
+pub type Longest = BTreeMap<Killed, Duration>;
+
+/// Kills each of them, this many times. Returns how long anything was left at most, or what went
+/// wrong.
+pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Longest, String> {
+    let mut longest = Longest::new();
+    let mut note = |killed, left: Duration| {
+        let most = longest.entry(killed).or_default();
+        *most = left.max(*most);
+    };
     for killed in [Killed::Interpreter, Killed::Parent].repeat(times) {
-        longest = longest.max(one(running, killed)?);
+        note(killed, one(running, killed)?);
         let next = running.session().execute("print('served')")?;
         if !next.text.contains("served") {
             return Err(format!(
@@ -41,8 +50,8 @@ pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Du
         }
     }
     for _ in 0..times {
-        let other = Running::start(setting)?;
-        longest = longest.max(one(&other, Killed::Server)?);
+        let other = Running::start_one(setting)?;
+        note(Killed::Server, one(&other, Killed::Server)?);
         other.is_gone()?;
     }
     Ok(longest)
@@ -63,7 +72,6 @@ fn one(running: &Running, killed: Killed) -> Result<Duration, String> {
         let parent = processes::parent(interpreter).unwrap_or(session.pid);
         let victim = match killed {
             Killed::Interpreter => interpreter,
-            // Where nothing stands between, this is the interpreter once more, not the server.
             Killed::Parent if parent == session.pid => interpreter,
             Killed::Parent => parent,
             Killed::Server => session.pid,

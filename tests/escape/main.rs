@@ -7,7 +7,9 @@
 //! cargo test --test escape -- network/ fork     only scripts whose name holds one of these
 //! cargo test --test escape -- --times           and which scripts took longest
 //! PTC_MCP_ESCAPE_SETTINGS=none,chroot           only settings whose name begins so
-//! PTC_MCP_ESCAPE_DEATHS=200                     kill each process this often, not twice
+//! PTC_MCP_ESCAPE_DEATHS=200                     kill each process this often, not twice, and do so even
+//!                                               if only some scripts are run
+//! PTC_MCP_ESCAPE_DEATHS_MS=100                  and fail if anything is left for longer than this
 //! PTC_MCP_ESCAPE_REQUIRE=namespaces             a setting that begins so must not be missing
 //! ```
 //!
@@ -183,9 +185,21 @@ fn run<'a>(setting: &Setting, running: &Running, attacks: &'a [Attack], all: usi
     for (attack, verdict) in &outcomes {
         tally.count(setting, attack, verdict);
     }
-    if processes::VISIBLE && attacks.len() == all {
+    let asked = number("PTC_MCP_ESCAPE_DEATHS").is_some();
+    if processes::VISIBLE && (asked || attacks.len() == all) {
         match deaths::rehearse(setting, running, rehearsals()) {
-            Ok(longest) => tally.rehearsed = Some(longest),
+            Ok(longest) => {
+                let limit = number("PTC_MCP_ESCAPE_DEATHS_MS").map(Duration::from_millis);
+                for (killed, left) in &longest {
+                    if limit.is_some_and(|limit| *left > limit) {
+                        tally.failures.push(format!(
+                            "after the death of the {killed:?} something was left for {} ms",
+                            left.as_millis()
+                        ));
+                    }
+                }
+                tally.rehearsed = Some(longest);
+            }
             Err(fault) => tally.failures.push(format!("a sudden death: {fault}")),
         }
     }
@@ -201,8 +215,7 @@ struct Tally {
     contained: usize,
     escaped: usize,
     works: usize,
-    /// The longest time that anything was left after a sudden death.
-    rehearsed: Option<Duration>,
+    rehearsed: Option<deaths::Longest>,
     unproven: Vec<String>,
     failures: Vec<String>,
 }
@@ -262,9 +275,13 @@ impl Tally {
             started.elapsed().as_secs_f32(),
         ));
         if let Some(longest) = rehearsed {
+            let each = longest
+                .iter()
+                .map(|(killed, left)| format!("{killed:?} {} ms", left.as_millis()));
             say(&format!(
-                "  sudden deaths of server, launcher and interpreter: all gone within {} ms",
-                longest.as_millis()
+                "  sudden deaths ({} of each), all gone at the latest after: {}",
+                rehearsals(),
+                each.collect::<Vec<_>>().join(", ")
             ));
         }
         for line in unproven {
@@ -278,10 +295,17 @@ impl Tally {
 
 /// How often each process is killed: a few times in every run, more often when somebody asks.
 fn rehearsals() -> usize {
-    std::env::var("PTC_MCP_ESCAPE_DEATHS")
-        .ok()
-        .and_then(|times| times.parse().ok())
-        .unwrap_or(2)
+    let times = number("PTC_MCP_ESCAPE_DEATHS");
+    times.and_then(|times| times.try_into().ok()).unwrap_or(2)
+}
+
+/// A variable that holds a number. One that holds anything else is a mistake, not a default.
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is {text:?}, not a number")),
+    )
 }
 
 fn say(text: &str) {

@@ -64,7 +64,17 @@ pub fn parent(_pid: u32) -> Option<u32> {
 /// Resident bytes of a process.
 #[cfg(target_os = "linux")]
 pub fn resident(pid: u32) -> u64 {
-    linux::kibibytes(&format!("/proc/{pid}/status"), "VmRSS:")
+    let of = |folder: String| linux::kibibytes(&format!("{folder}/status"), "VmRSS:");
+    match of(format!("/proc/{pid}")) {
+        // Nothing is told of a first thread that has ended, whatever the others hold.
+        0 => {
+            let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+            let threads = threads.into_iter().flatten().flatten();
+            let each = threads.map(|thread| of(thread.path().display().to_string()));
+            each.max().unwrap_or(0)
+        }
+        bytes => bytes,
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -100,14 +110,21 @@ pub fn resident_below(_server: u32) -> u64 {
     0
 }
 
-/// Memory that the host could still give away; `None` where it does not say.
+/// Memory that the host's kernel holds, for whatever reason, and files that lie in memory: all that is
+/// in use, without what processes have for themselves and what is only cached. So what other
+/// processes of the host take and give back is left out, and the buffers of pipes and sockets, which
+/// no counter names, are in. `None` where the host does not say.
 #[cfg(target_os = "linux")]
-pub fn available() -> Option<u64> {
-    Some(linux::kibibytes("/proc/meminfo", "MemAvailable:"))
+pub fn held_by_kernel() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let of = |name: &str| linux::kibibytes_in(&text, name);
+    let cached =
+        (of("Cached:") + of("Buffers:") + of("SReclaimable:")).saturating_sub(of("Shmem:"));
+    Some(of("MemTotal:").saturating_sub(of("MemFree:") + of("AnonPages:") + cached))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn available() -> Option<u64> {
+pub fn held_by_kernel() -> Option<u64> {
     None
 }
 
@@ -242,16 +259,20 @@ mod linux {
         }
         let mut scratch = scratch(&folder.join("cwd/"));
         // Files without a name are in no listing, and take their room all the same.
-        for entry in fs::read_dir(folder.join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let nameless = fs::metadata(entry.path())
-                .ok()
-                .filter(|file| file.is_file() && file.nlink() == 0);
-            scratch.bytes += nameless.map_or(0, |file| file.blocks() * 512);
+        let mut nameless = std::collections::BTreeMap::new();
+        for name in ["fd", "map_files"] {
+            for entry in fs::read_dir(folder.join(name))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let file = fs::metadata(entry.path()).ok();
+                if let Some(file) = file.filter(|file| file.is_file() && file.nlink() == 0) {
+                    nameless.insert((file.dev(), file.ino()), file.blocks() * 512);
+                }
+            }
         }
+        scratch.bytes += nameless.values().sum::<u64>();
         let command = fs::read(folder.join("cmdline")).unwrap_or_default();
         let threads = fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
         Some(Seen {
@@ -349,7 +370,10 @@ mod linux {
     }
 
     pub(super) fn kibibytes(file: &str, key: &str) -> u64 {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        kibibytes_in(&fs::read_to_string(file).unwrap_or_default(), key)
+    }
+
+    pub(super) fn kibibytes_in(text: &str, key: &str) -> u64 {
         let line = text.lines().find_map(|line| line.strip_prefix(key));
         let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         number.unwrap_or(0) * 1024

@@ -89,11 +89,15 @@ const WATCHED: Limits = Limits {
 pub struct Running {
     desk: Desk,
     patient: Server,
+    others: Option<Others>,
+    mode: Mode,
+    folder: TempDir,
+}
+
+struct Others {
     strict: Server,
     /// Runs one program at a time, while its memory is watched.
     quiet: Server,
-    mode: Mode,
-    folder: TempDir,
 }
 
 struct Server {
@@ -108,6 +112,15 @@ struct Server {
 impl Running {
     /// Starts them, or says why this host cannot have the setting.
     pub fn start(setting: &Setting) -> Result<Self, String> {
+        Self::start_some(setting, true)
+    }
+
+    /// Starts the patient one alone.
+    pub fn start_one(setting: &Setting) -> Result<Self, String> {
+        Self::start_some(setting, false)
+    }
+
+    fn start_some(setting: &Setting, all: bool) -> Result<Self, String> {
         let root = rustix::process::getuid().is_root();
         if setting.user == User::Ordinary && !root {
             return Err("only root can become another user".to_owned());
@@ -132,12 +145,14 @@ impl Running {
         if !answer.text.contains("stands") {
             return Err(format!("the first program failed: {}", answer.text));
         }
-        let (strict, quiet) = (start(STRICT)?, start(WATCHED)?);
+        let others = || -> Result<Others, String> {
+            let (strict, quiet) = (start(STRICT)?, start(WATCHED)?);
+            Ok(Others { strict, quiet })
+        };
         Ok(Self {
+            others: all.then(others).transpose()?,
             desk,
             patient,
-            strict,
-            quiet,
             mode: setting.mode,
             folder,
         })
@@ -154,9 +169,10 @@ impl Running {
 
     /// Where an attack with this evidence is tried.
     pub fn court(&self, evidence: &Evidence) -> Court<'_> {
+        let others = self.others.as_ref().expect("attacks need all servers");
         let server = match evidence {
-            Evidence::Bound(Bound::Time) => &self.strict,
-            Evidence::Bound(Bound::ServerMemory) => &self.quiet,
+            Evidence::Bound(Bound::Time) => &others.strict,
+            Evidence::Bound(Bound::ServerMemory) => &others.quiet,
             _ => &self.patient,
         };
         Court {
@@ -171,7 +187,9 @@ impl Running {
 
     /// Ends the servers and looks for what they should not have left.
     pub fn end(&self) -> Result<(), String> {
-        for server in [&self.patient, &self.strict, &self.quiet] {
+        let others = self.others.iter();
+        let others = others.flat_map(|others| [&others.strict, &others.quiet]);
+        for server in others.chain([&self.patient]) {
             server.session.close()?;
             let left: Vec<String> = fs::read_dir(&server.site.scratch)
                 .into_iter()

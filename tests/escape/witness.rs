@@ -121,6 +121,7 @@ impl Court<'_> {
             Evidence::Change(planted) => match planted {
                 Planted::Files => world.changed_files(),
                 Planted::Interpreter => world.changed_stdlib(),
+                Planted::Devices => world.changed_devices(),
                 Planted::Ipc => world.ipc_objects(),
                 Planted::Keys => world.keys(),
                 Planted::Cgroups => world.cgroup(),
@@ -333,11 +334,11 @@ impl Court<'_> {
         })
     }
 
-    /// Watches the host's memory while the program runs. Another process of the host can be what
-    /// took it or gave it back, so what nobody expected must be confirmed by a second run.
+    /// Watches the host's memory while the program runs. Something else on the host can be what made
+    /// its kernel hold more, so what nobody expected counts if two more runs confirm it.
     fn measure(&self, attack: &Attack, code: &str) -> Result<Verdict, String> {
         let mut found = None;
-        for _ in 0..2 {
+        for _ in 0..3 {
             let (growth, taken) = self.peaks(code)?;
             let (what, most, limit) = match attack.header.evidence {
                 // The tool server's memory is the host's too; it is not what such an attack is about.
@@ -345,7 +346,7 @@ impl Court<'_> {
                     ("the server's memory grew by", growth, SERVER_GROWTH)
                 }
                 _ => (
-                    "the program held, or the host's memory shrank by,",
+                    "the program, and the kernel for it, held",
                     taken,
                     self.limits.memory + SLACK,
                 ),
@@ -361,7 +362,11 @@ impl Court<'_> {
 
     fn peaks(&self, code: &str) -> Result<(u64, u64), String> {
         let server = self.session.pid;
-        let (resident, available) = (processes::resident(server), processes::available());
+        let (resident, below) = (
+            processes::resident(server),
+            processes::resident_below(server),
+        );
+        let before = processes::held_by_kernel();
         let (growth, taken, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -370,11 +375,10 @@ impl Court<'_> {
                         processes::resident(server).saturating_sub(resident),
                         Ordering::Relaxed,
                     );
-                    // The host's memory is noisy, and the program's own is not all that it can take.
-                    taken.fetch_max(processes::resident_below(server), Ordering::Relaxed);
-                    if let (Some(before), Some(now)) = (available, processes::available()) {
-                        taken.fetch_max(before.saturating_sub(now), Ordering::Relaxed);
-                    }
+                    let own = processes::resident_below(server).saturating_sub(below);
+                    let kernels = before.zip(processes::held_by_kernel());
+                    let kernels = kernels.map_or(0, |(before, now)| now.saturating_sub(before));
+                    taken.fetch_max(own + kernels, Ordering::Relaxed);
                     std::thread::sleep(Duration::from_millis(10));
                 }
             });

@@ -60,6 +60,7 @@ pub struct World {
     victim_before: String,
     tree_before: Vec<String>,
     stdlib_before: Vec<String>,
+    devices_before: Vec<String>,
     ipc_key: i32,
     site: Site,
 }
@@ -114,6 +115,7 @@ impl World {
             victim_before: String::new(),
             tree_before: Vec::new(),
             stdlib_before: Vec::new(),
+            devices_before: devices(),
             ipc_key: fastrand::i32(0x1000_0000..0x7000_0000),
             tree,
             site: site.clone(),
@@ -294,6 +296,10 @@ impl World {
             .map(|path| format!("{} appeared", path.display()))
     }
 
+    pub fn changed_devices(&self) -> Option<String> {
+        (self.devices_before != devices()).then(|| "a device's file changed".to_owned())
+    }
+
     fn stdlib(&self) -> Vec<String> {
         [self.site.stdlib.join("os.py")]
             .iter()
@@ -459,6 +465,13 @@ fn fingerprint(folder: &Path) -> Vec<String> {
     }
     lines.sort();
     lines
+}
+
+fn devices() -> Vec<String> {
+    ["/dev/null", "/dev/random", "/dev/urandom"]
+        .iter()
+        .map(|path| describe(Path::new(path)))
+        .collect()
 }
 
 /// The time of an inode's last change covers what has no field of its own: attributes, links.

@@ -25,6 +25,7 @@ mod model;
 mod outcome;
 mod peer;
 mod person;
+mod pool;
 mod processes;
 mod program;
 mod report;

@@ -8,7 +8,7 @@ use mock_servers::{At, Event, Fault, Journal, Mock, Scenario, Tool};
 use serde_json::{Value, json};
 
 use crate::processes::{self, Process};
-use crate::support::{self, LEGACY, PATIENCE, Ptc, Session, assert_ended, assert_gone};
+use crate::support::{LEGACY, PATIENCE, Ptc, Session, assert_ended, assert_gone};
 
 /// What the contract allows, and then as much again: the machine may be busy.
 const IN_GOOD_TIME: Duration = Duration::from_secs(10);
@@ -253,10 +253,10 @@ fn what_is_left_behind_is_seen() {
         .env("LEFT_BY", &folder)
         .spawn()
         .unwrap();
-    while support::mentioning(&folder).len() < 2 {
+    while crate::support::mentioning(&folder).len() < 2 {
         std::thread::sleep(Duration::from_millis(2));
     }
-    let seen = support::mentioning(&folder);
+    let seen = crate::support::mentioning(&folder);
     let watchdog = processes::descendants(session.pid());
     let pid = session.pid();
     stray.kill().unwrap();

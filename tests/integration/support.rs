@@ -89,6 +89,7 @@ impl Ptc {
     }
 
     /// Another copy of the binary.
+    #[cfg(target_os = "linux")]
     pub fn binary(mut self, path: &Path) -> Self {
         self.binary = path.to_owned();
         self
@@ -202,6 +203,8 @@ impl Ptc {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.folder.path())
             .env("TMPDIR", &scratch)
+            // What one test has found out about the interpreter serves the next.
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
             .envs(self.env.iter().map(|(name, value)| (name, value)));
         if self.config_named {
             command.env("PTC_MCP_CONFIG", self.write_config());

@@ -5,7 +5,7 @@ use mock_servers::{At, Compute, Event, Fault, Reply, Scenario, Tool};
 use serde_json::{Value, json};
 
 use crate::processes::LINUX;
-use crate::support::{BINARY, LEGACY, MODERN, PATIENCE, Ptc, Session, ToolResult};
+use crate::support::{LEGACY, MODERN, PATIENCE, Ptc, Session, ToolResult};
 
 const VERSIONS: [&str; 5] = [
     "2024-11-05",
@@ -678,7 +678,7 @@ fn answers_come_as_they_are_ready_and_none_is_lost() {
 fn an_upgrade_underneath_a_running_server_does_not_stop_it() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("ptc-mcp");
-    std::fs::copy(BINARY, &copy).unwrap();
+    std::fs::copy(crate::support::BINARY, &copy).unwrap();
     let mut session = Ptc::new().binary(&copy).start();
     std::fs::remove_file(&copy).unwrap();
     std::fs::write(&copy, "another version").unwrap();

@@ -8,6 +8,7 @@
 
 mod support;
 
+use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -136,17 +137,32 @@ fn in_a_container_root_gets_chroot_and_nobody_gets_it_unasked() {
 // contract: B6
 #[test]
 fn bombs_end_in_the_program_and_the_next_one_runs() {
+    const MEMORY: u64 = 256 << 20;
     let execution = json!({
         "sandbox": "namespaces",
         "python": python(),
         "timeout_seconds": 60,
-        "max_memory_bytes": 256 << 20,
+        "max_memory_bytes": MEMORY,
         "max_scratch_bytes": 32 << 20,
     });
     let place = Place::new(&execution);
     for (who, user) in users() {
-        let output = place.run(&user, include_str!("bombs.py")).ok();
-        let found: Value = serde_json::from_str(&output).unwrap();
+        let mut peaks = Vec::new();
+        let output = loop {
+            let (ran, peak) = place.run_watched(&user, include_str!("bombs.py"));
+            peaks.push((peak.program >> 20, peak.server >> 20));
+            // The kernel is everybody's: what others made it hold meanwhile was not the program's.
+            if peak.program.max(peak.server) < MEMORY + (64 << 20) {
+                break ran.ok();
+            }
+            assert!(
+                peaks.len() < 3,
+                "as {who}, MiB of program and server: {peaks:?}"
+            );
+        };
+        println!("as {who}, MiB of program and server: {peaks:?}");
+        let output = output.lines().next().unwrap_or_default();
+        let found: Value = serde_json::from_str(output).unwrap();
         let between = |name: &str, least: u64, most: u64| {
             let value = found[name]
                 .as_u64()
@@ -157,14 +173,17 @@ fn bombs_end_in_the_program_and_the_next_one_runs() {
             );
         };
         between("memory_mib", 100, 256);
+        between("locked_mib", 100, 256);
         between("scratch_mib", 31, 32);
         between("files", 4000, 4096);
         between("threads", 16, 64);
+        between("forks", 0, 0);
         between("descriptors", 100, 256);
         between("pipes_kib", 1, 64 << 10);
         between("sockets_kib", 1, 64 << 10);
         assert_eq!(found["sparse"], json!("EFBIG"));
         assert_eq!(found["uncounted"], json!([]));
+        assert_eq!(found["cut"], json!([]));
         assert_eq!(place.run(&user, "print('next')").ok(), "next\n");
     }
 }
@@ -267,36 +286,81 @@ fn nothing_is_mounted_on_the_host() {
     assert_eq!(mounts(), before);
 }
 
-/// An interpreter of its own under a home folder that only its user may enter, in a path with a
-/// space and letters beyond ASCII, its bytecode stripped.
+/// An interpreter in a prefix of its own, as python.org's builds are installed: under a home folder
+/// that only its user may enter, in a path with a space and letters beyond ASCII; with its bytecode,
+/// and, as images of containers often have it, stripped of it.
 #[test]
 fn an_interpreter_anywhere_will_do() {
     let Some((executable, library)) = relocatable() else {
         println!("skipped: the system's Python cannot be copied elsewhere");
         return;
     };
-    let home = Place::new(&json!({}));
-    let prefix = home.path().join("my home/ünï çødé");
-    let name = executable.file_name().unwrap();
-    std::fs::create_dir_all(prefix.join("bin")).unwrap();
-    std::fs::create_dir_all(prefix.join("lib")).unwrap();
-    std::fs::copy(&executable, prefix.join("bin").join(name)).unwrap();
-    symlink(name, prefix.join("bin/python3")).unwrap();
-    copy_sources(
-        &library,
-        &prefix.join("lib").join(library.file_name().unwrap()),
-    );
-    if is_root() {
-        own(home.path(), ORDINARY);
+    for stripped in [false, true] {
+        let home = Place::new(&json!({}));
+        let prefix = home.path().join("my home/ünï çødé");
+        let name = executable.file_name().unwrap();
+        std::fs::create_dir_all(prefix.join("bin")).unwrap();
+        std::fs::create_dir_all(prefix.join("lib")).unwrap();
+        std::fs::copy(&executable, prefix.join("bin").join(name)).unwrap();
+        symlink(name, prefix.join("bin/python3")).unwrap();
+        let modules = prefix.join("lib").join(library.file_name().unwrap());
+        copy_library(&library, &modules, stripped);
+        if is_root() {
+            own(home.path(), ORDINARY);
+        }
+        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        let execution = json!({"sandbox": "namespaces", "python": prefix.join("bin/python3")});
+        let place = Place::new(&execution);
+        for (who, user) in users() {
+            let program = "import sys, asyncio, json, os\n\
+                           print(sys.prefix, int(os.path.exists(json.__cached__)), sep='|')";
+            let expected = format!("{}|{}", prefix.display(), u8::from(!stripped));
+            assert_eq!(
+                place.run(&user, program).ok().trim_end(),
+                expected,
+                "as {who}"
+            );
+        }
     }
-    std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o700)).unwrap();
-    let execution = json!({"sandbox": "namespaces", "python": prefix.join("bin/python3")});
-    let place = Place::new(&execution);
-    for (who, user) in users() {
-        let output = place
-            .run(&user, "import sys, asyncio, json; print(sys.prefix)")
+}
+
+/// Debian's, pyenv's, and what stands behind a virtual environment, as far as they are here.
+#[test]
+fn every_interpreter_of_this_machine_will_do() {
+    let place = Place::new(&json!({}));
+    let mut found = Vec::new();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let versions = home.map(|home| home.join(".pyenv/versions"));
+    let versions = versions.and_then(|versions| std::fs::read_dir(versions).ok());
+    let versions = versions.into_iter().flatten().flatten();
+    found.extend(versions.map(|version| version.path().join("bin/python3")));
+    found.push("/usr/bin/python3".into());
+    found.retain(|python| {
+        let recent = "import sys; sys.exit(sys.version_info < (3, 9))";
+        let mut command = Command::new(python);
+        command.args(["-I", "-S", "-c", recent]);
+        command.status().is_ok_and(|status| status.success())
+    });
+    let base = found.first().expect("a Python on this machine");
+    let environment = place.path().join("environment");
+    let mut make = Command::new(base);
+    make.args(["-I", "-m", "venv", "--without-pip"])
+        .arg(&environment);
+    if make.output().is_ok_and(|made| made.status.success()) {
+        found.push(environment.join("bin/python"));
+    } else {
+        println!(
+            "left out: '{}' cannot make a virtual environment",
+            base.display()
+        );
+    }
+    for python in found {
+        let execution = json!({"sandbox": "namespaces", "python": python});
+        let output = Place::new(&execution)
+            .run(&[], include_str!("ordinary.py"))
             .ok();
-        assert_eq!(output.trim(), prefix.to_str().unwrap(), "as {who}");
+        assert_eq!(output.trim(), "all works", "{}", python.display());
+        println!("works: {}", python.display());
     }
 }
 
@@ -315,15 +379,26 @@ fn relocatable() -> Option<(PathBuf, PathBuf)> {
         .then_some((executable, library))
 }
 
-fn copy_sources(from: &Path, to: &Path) {
+fn copy_library(from: &Path, to: &Path, stripped: bool) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let (kind, name) = (entry.file_type().unwrap(), entry.file_name());
-        let left_out = ["__pycache__", "test", "idlelib", "tkinter", "ensurepip"];
-        if kind.is_dir() && !left_out.iter().any(|folder| name == *folder) {
-            copy_sources(&entry.path(), &to.join(name));
+        let left_out = ["test", "idlelib", "tkinter", "ensurepip", "dist-packages"];
+        if kind.is_dir() && left_out.iter().all(|folder| name != *folder) {
+            if !stripped || name != "__pycache__" {
+                copy_library(&entry.path(), &to.join(name), stripped);
+            }
         } else if kind.is_file() {
-            std::fs::copy(entry.path(), to.join(name)).unwrap();
+            let to = to.join(name);
+            std::fs::copy(entry.path(), &to).unwrap();
+            // Bytecode is good only for the time of its source.
+            let modified = entry.metadata().unwrap().modified().unwrap();
+            File::options()
+                .write(true)
+                .open(to)
+                .unwrap()
+                .set_modified(modified)
+                .unwrap();
         }
     }
 }

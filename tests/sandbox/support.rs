@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -86,6 +87,38 @@ impl Place {
         Ran::of(&output)
     }
 
+    /// Runs a program and watches what memory it takes meanwhile.
+    pub(crate) fn run_watched(&self, wrapper: &[String], program: &str) -> (Ran, Peaks) {
+        let file = self.write("program.py", program);
+        let before = held_by_kernel();
+        let child = self
+            .command(wrapper, &["run", "--json", file.to_str().unwrap()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let server = child.id();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let watching = scope.spawn(|| {
+                let mut peaks = Peaks::default();
+                while !ended.load(Ordering::Relaxed) {
+                    let below = descendants(server);
+                    let program: u64 = below.iter().map(|process| resident(process.pid)).sum();
+                    let kernel = held_by_kernel().saturating_sub(before);
+                    peaks.program = peaks.program.max(program + kernel);
+                    peaks.server = peaks.server.max(resident(server));
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                peaks
+            });
+            let output = child.wait_with_output().unwrap();
+            ended.store(true, Ordering::Relaxed);
+            (Ran::of(&output), watching.join().unwrap())
+        })
+    }
+
     pub(crate) fn doctor(&self, wrapper: &[String]) -> (Value, bool) {
         let output = self
             .command(wrapper, &["doctor", "--json"])
@@ -96,6 +129,35 @@ impl Place {
         let value = value.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
         (value, output.status.success())
     }
+}
+
+/// The most memory that was seen in use, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Peaks {
+    pub(crate) server: u64,
+    /// By the server's children, and by the kernel beyond what it held before.
+    pub(crate) program: u64,
+}
+
+fn kibibytes(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0) * 1024
+}
+
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+    kibibytes(&status.unwrap_or_default(), "VmRSS:")
+}
+
+/// All memory in use, without what processes have for themselves and what is only cached: that of
+/// the kernel, buffers of pipes and sockets among it, and of files in memory.
+fn held_by_kernel() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let of = |name: &str| kibibytes(&text, name);
+    let cached =
+        (of("Cached:") + of("Buffers:") + of("SReclaimable:")).saturating_sub(of("Shmem:"));
+    of("MemTotal:").saturating_sub(of("MemFree:") + of("AnonPages:") + cached)
 }
 
 /// What a program's run gave.

@@ -22,14 +22,21 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) enum Rule {
     Allow,
-    /// Refused with an error that callers know what to do about.
-    Fails(u32),
+    /// Not made. The answer is an error that callers know what to do about, or, where 0, success.
+    Answer(u32),
     /// Allowed if every check of one of the ways holds, else refused.
     If(&'static [&'static [Check]]),
+    /// The same, where some checks must hold on every way, and on some ways the call is not made and
+    /// is said to have succeeded.
+    Ways {
+        always: &'static [Check],
+        allowed: &'static [&'static [Check]],
+        feigned: &'static [&'static [Check]],
+    },
 }
 
 /// A question about one argument. The kernel reads these arguments as 32-bit numbers, and so do the
-/// checks, but for pointers.
+/// checks, but for pointers and lengths.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Check {
     Is(u8, u32),
@@ -38,32 +45,42 @@ pub(super) enum Check {
     Null(u8),
     OwnPid(u8),
     Executable(u8),
+    /// Arguments with an address and a length: whether all of it lies below the main thread's stack.
+    BelowStack(u8, u8),
 }
 
-use Check::{Bits, Executable, Is, Null, OwnPid};
+use Check::{BelowStack, Bits, Executable, Is, Null, OwnPid};
 
 const ALLOW: Rule = Rule::Allow;
 /// ENOSYS, as if the kernel did not have it.
-const MISSING: Rule = Rule::Fails(38);
+const MISSING: Rule = Rule::Answer(38);
+/// Success, where what the call is for makes no difference to a program, and does to the host.
+const FEIGNED: Rule = Rule::Answer(0);
 /// EOPNOTSUPP, as a file system without extended attributes answers: `shutil.copy2` asks.
-const UNSUPPORTED: Rule = Rule::Fails(95);
+const UNSUPPORTED: Rule = Rule::Answer(95);
 
 /// No enlarging of pipes, no signals by descriptor, no leases, no seals, no notification.
-const FILE_CONTROL: Rule = Rule::If(&[
-    &[Is(1, 0)],    // F_DUPFD
-    &[Is(1, 1)],    // F_GETFD
-    &[Is(1, 2)],    // F_SETFD
-    &[Is(1, 3)],    // F_GETFL
-    &[Is(1, 4)],    // F_SETFL
-    &[Is(1, 5)],    // F_GETLK
-    &[Is(1, 6)],    // F_SETLK
-    &[Is(1, 7)],    // F_SETLKW
-    &[Is(1, 36)],   // F_OFD_GETLK
-    &[Is(1, 37)],   // F_OFD_SETLK
-    &[Is(1, 38)],   // F_OFD_SETLKW
-    &[Is(1, 1030)], // F_DUPFD_CLOEXEC
-    &[Is(1, 1032)], // F_GETPIPE_SZ
-]);
+///
+/// Every locked byte can cost the kernel a lock, and nothing bounds how many a process has. Locks of
+/// this kind never stand between two threads of one process, and a program is alone with its files:
+/// what the kernel would say to one is always yes, so that is said without it. Databases ask for them.
+const FILE_CONTROL: Rule = Rule::Ways {
+    always: &[],
+    allowed: &[
+        &[Is(1, 0)],    // F_DUPFD
+        &[Is(1, 1)],    // F_GETFD
+        &[Is(1, 2)],    // F_SETFD
+        &[Is(1, 3)],    // F_GETFL
+        &[Is(1, 4)],    // F_SETFL
+        &[Is(1, 5)],    // F_GETLK
+        &[Is(1, 1030)], // F_DUPFD_CLOEXEC
+        &[Is(1, 1032)], // F_GETPIPE_SZ
+    ],
+    feigned: &[
+        &[Is(1, 6)], // F_SETLK
+        &[Is(1, 7)], // F_SETLKW
+    ],
+};
 
 /// Nothing that reaches a device or a file system.
 const DEVICE_CONTROL: Rule = Rule::If(&[
@@ -97,16 +114,65 @@ const SOCKET_OPTION: Rule = Rule::If(&[
     &[Is(1, 1), Is(2, 39)],
 ]);
 
-/// No memory that the limit does not count: neither shared and anonymous, nor a stack that grows.
-/// Files may be shared (they lie in the bounded scratch directory); private is what counts.
-const MAP: Rule = Rule::If(&[
-    &[Bits(3, 0x120, 0)], // neither MAP_ANONYMOUS nor MAP_GROWSDOWN
-    &[Bits(3, 0x10f, 2)], // MAP_PRIVATE without MAP_GROWSDOWN
-]);
+/// No memory that the limit does not count: neither shared and anonymous, nor a stack that grows, nor
+/// pages that the host set apart for others. Files may be shared (they lie in the bounded scratch
+/// directory); private is what counts.
+const MAP: Rule = Rule::Ways {
+    always: &[BelowStack(0, 1)],
+    allowed: &[
+        &[Bits(3, 0x4_0120, 0)], // neither MAP_ANONYMOUS, MAP_GROWSDOWN nor MAP_HUGETLB
+        &[Bits(3, 0x4_010f, 2)], // MAP_PRIVATE without MAP_GROWSDOWN and MAP_HUGETLB
+    ],
+    feigned: &[],
+};
 
-/// CLONE_THREAD and what C libraries start threads with; no new namespace, no new process. The two
-/// bits that are free are CLONE_DETACHED (musl sets it) and CLONE_CHILD_SETTID.
-const THREAD: Rule = Rule::If(&[&[Bits(0, !0x017d_0f00, 0), Bits(0, 0x0001_0000, 0x0001_0000)]]);
+/// What the main thread's stack takes is not counted as memory, since each piece of it is bounded.
+/// But it could be cut into any number of pieces that each grow, so nothing is done to it.
+const UNMAP: Rule = Rule::If(&[&[BelowStack(0, 1)]]);
+
+/// Plain growing and shrinking, as `realloc` does: a moved stack stays one that is not counted.
+const REMAP: Rule = Rule::If(&[&[Bits(3, !1, 0), BelowStack(0, 1)]]);
+
+/// Only what can be written is counted. Memory that was filled and then locked against writing would
+/// be free, so it stays as it is, and loaders, which lock what they have relocated, need not know.
+/// With PROT_EXEC they would have to, and nothing that is loaded here asks for it.
+const PROTECT: Rule = Rule::Ways {
+    always: &[BelowStack(0, 1)],
+    allowed: &[&[Bits(2, 2, 2)]],
+    feigned: &[
+        &[Bits(2, !1, 0)],
+        // On aarch64, for code that can be executed already, to have its branches checked (PROT_BTI).
+        &[Is(2, 0x15)],
+    ],
+};
+
+/// What allocators ask for. No merging with other processes' pages, whose speed would tell of them.
+const ADVISE: Rule = Rule::Ways {
+    always: &[BelowStack(0, 1)],
+    allowed: &[
+        &[Bits(2, !3, 0)],   // MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED
+        &[Is(2, 4)],         // MADV_DONTNEED
+        &[Is(2, 8)],         // MADV_FREE
+        &[Bits(2, !1, 14)],  // MADV_HUGEPAGE, MADV_NOHUGEPAGE
+        &[Bits(2, !1, 102)], // MADV_GUARD_INSTALL, MADV_GUARD_REMOVE
+    ],
+    feigned: &[],
+};
+
+/// CLONE_THREAD and what C libraries start threads with; no new namespace, no new process. Everything
+/// is shared (CLONE_VM, CLONE_FS, CLONE_FILES, CLONE_SIGHAND): a thread with descriptors of its own
+/// would have a limit of its own for them. Two of the free bits are CLONE_DETACHED, which musl sets,
+/// and CLONE_CHILD_SETTID.
+const THREAD: Rule = Rule::If(&[&[Bits(0, !0x017c_0000, 0x0001_0f00)]]);
+
+/// CLOSE_RANGE_CLOEXEC, and not CLOSE_RANGE_UNSHARE, for the same reason.
+const CLOSE_MANY: Rule = Rule::If(&[&[Bits(2, !4, 0)]]);
+
+/// RENAME_NOREPLACE and RENAME_EXCHANGE. RENAME_WHITEOUT leaves a device node behind.
+const RENAME: Rule = Rule::If(&[&[Bits(4, !3, 0)]]);
+
+/// Without RWF_NOWAIT, which tells what of a library the host has read lately.
+const READ_AT: Rule = Rule::If(&[&[Bits(5, 8, 0)]]);
 
 /// Plain waiting and waking, private or not: no priority inheritance.
 const WAKE: Rule = Rule::If(&[
@@ -153,13 +219,13 @@ pub(super) const TABLE: &[Call] = &[
     call("pwrite64", Some(18), Some(68), ALLOW),
     call("preadv", Some(295), Some(69), ALLOW),
     call("pwritev", Some(296), Some(70), ALLOW),
-    call("preadv2", Some(327), Some(286), ALLOW),
+    call("preadv2", Some(327), Some(286), READ_AT),
     call("pwritev2", Some(328), Some(287), ALLOW),
     call("open", Some(2), None, ALLOW),
     call("openat", Some(257), Some(56), ALLOW),
     call("creat", Some(85), None, ALLOW),
     call("close", Some(3), Some(57), ALLOW),
-    call("close_range", Some(436), Some(436), ALLOW),
+    call("close_range", Some(436), Some(436), CLOSE_MANY),
     call("lseek", Some(8), Some(62), ALLOW),
     call("stat", Some(4), None, ALLOW),
     call("fstat", Some(5), Some(80), ALLOW),
@@ -183,7 +249,7 @@ pub(super) const TABLE: &[Call] = &[
     call("unlinkat", Some(263), Some(35), ALLOW),
     call("rename", Some(82), None, ALLOW),
     call("renameat", Some(264), Some(38), ALLOW),
-    call("renameat2", Some(316), Some(276), ALLOW),
+    call("renameat2", Some(316), Some(276), RENAME),
     call("link", Some(86), None, ALLOW),
     call("linkat", Some(265), Some(37), ALLOW),
     call("symlink", Some(88), None, ALLOW),
@@ -198,9 +264,11 @@ pub(super) const TABLE: &[Call] = &[
     call("truncate", Some(76), Some(45), ALLOW),
     call("ftruncate", Some(77), Some(46), ALLOW),
     call("fallocate", Some(285), Some(47), ALLOW),
-    call("fadvise64", Some(221), Some(223), ALLOW),
-    call("fsync", Some(74), Some(82), ALLOW),
-    call("fdatasync", Some(75), Some(83), ALLOW),
+    // What a program writes is gone when it ends, so nothing has to reach a disk. On a library's file
+    // these would make the host's disk work, or drop what the host has read of it.
+    call("fadvise64", Some(221), Some(223), FEIGNED),
+    call("fsync", Some(74), Some(82), FEIGNED),
+    call("fdatasync", Some(75), Some(83), FEIGNED),
     call("flock", Some(73), Some(32), ALLOW),
     call("listxattr", Some(194), Some(11), UNSUPPORTED),
     call("llistxattr", Some(195), Some(12), UNSUPPORTED),
@@ -213,17 +281,12 @@ pub(super) const TABLE: &[Call] = &[
     call("umask", Some(95), Some(166), ALLOW),
     call("fcntl", Some(72), Some(25), FILE_CONTROL),
     call("ioctl", Some(16), Some(29), DEVICE_CONTROL),
-    // Waiting, and what an event loop is made of.
+    // Waiting, and what an event loop is made of. No epoll: each of its watches is memory of the kernel
+    // that only a budget of the whole user bounds, and event loops do with `poll` what they did with it.
     call("poll", Some(7), None, ALLOW),
     call("ppoll", Some(271), Some(73), ALLOW),
     call("select", Some(23), None, ALLOW),
     call("pselect6", Some(270), Some(72), ALLOW),
-    call("epoll_create", Some(213), None, ALLOW),
-    call("epoll_create1", Some(291), Some(20), ALLOW),
-    call("epoll_ctl", Some(233), Some(21), ALLOW),
-    call("epoll_wait", Some(232), None, ALLOW),
-    call("epoll_pwait", Some(281), Some(22), ALLOW),
-    call("epoll_pwait2", Some(441), Some(441), ALLOW),
     call("eventfd", Some(284), None, ALLOW),
     call("eventfd2", Some(290), Some(19), ALLOW),
     call("pipe", Some(22), None, ALLOW),
@@ -237,13 +300,12 @@ pub(super) const TABLE: &[Call] = &[
     call("shutdown", Some(48), Some(210), ALLOW),
     // Memory.
     call("mmap", Some(9), Some(222), MAP),
-    call("munmap", Some(11), Some(215), ALLOW),
-    call("mprotect", Some(10), Some(226), ALLOW),
-    call("mremap", Some(25), Some(216), ALLOW),
-    call("madvise", Some(28), Some(233), ALLOW),
-    call("msync", Some(26), Some(227), ALLOW),
+    call("munmap", Some(11), Some(215), UNMAP),
+    call("mprotect", Some(10), Some(226), PROTECT),
+    call("mremap", Some(25), Some(216), REMAP),
+    call("madvise", Some(28), Some(233), ADVISE),
+    call("msync", Some(26), Some(227), FEIGNED),
     call("brk", Some(12), Some(214), ALLOW),
-    call("membarrier", Some(324), Some(283), ALLOW),
     // Threads, never processes.
     call("clone", Some(56), Some(220), THREAD),
     // Its flags stand in memory, where a filter cannot see them; C libraries fall back to `clone`.
@@ -293,7 +355,6 @@ pub(super) const TABLE: &[Call] = &[
     call("getrandom", Some(318), Some(278), ALLOW),
     // About itself.
     call("uname", Some(63), Some(160), ALLOW),
-    call("sysinfo", Some(99), Some(179), ALLOW),
     call("getpid", Some(39), Some(172), ALLOW),
     call("gettid", Some(186), Some(178), ALLOW),
     call("getppid", Some(110), Some(173), ALLOW),

@@ -95,6 +95,11 @@ fn become_interpreter(
         Values {
             own_pid: getpid().as_raw_nonzero().get().unsigned_abs(),
             executable: executable.as_raw_fd().unsigned_abs(),
+            stack: {
+                let here = std::ptr::from_ref(&architecture).addr() as u64;
+                let bytes = getrlimit(Resource::Stack).current.unwrap_or(STACK_BYTES);
+                seccomp::stack_from(architecture, here, bytes)
+            },
         },
     );
     if plan.report {

@@ -70,7 +70,8 @@ pub(super) fn open_sources(layout: &Layout) -> Result<Vec<Source>, Failure> {
     }
     for path in super::DEVICES.map(Path::new) {
         let mount = open_tree(path, OpenTreeFlags::empty())?;
-        set(&mount, NO_SUID | NO_EXEC, false)?;
+        // The device can be written to all the same, and its file's times cannot be changed.
+        set(&mount, READ_ONLY | NO_SUID | NO_EXEC, false)?;
         sources.push(Source {
             mount,
             target: path.to_owned(),

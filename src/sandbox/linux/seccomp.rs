@@ -55,11 +55,33 @@ pub(super) struct Values {
     /// The descriptor that may be executed. It lies above the limit of open files and is closed by
     /// the exec, so that it can never exist again.
     pub(super) executable: u32,
+    /// Where the part of the address space begins that only the main thread's stack lies in.
+    pub(super) stack: u64,
+}
+
+/// How far below the end of the address space a main thread's stack may begin, by chance.
+const fn scattered(architecture: Architecture) -> u64 {
+    match architecture {
+        Architecture::X86_64 => 16 << 30,
+        Architecture::Aarch64 => 1 << 30,
+    }
+}
+
+/// Between where stacks may end and where mappings may begin the kernel leaves 1 MiB at least.
+const GAP: u64 = 1 << 20;
+
+/// Where stacks begin, found by an address on one. They lie at the end of the address space, whose
+/// size is a power of two, and the kernel keeps what is mapped without an address below them.
+pub(super) fn stack_from(architecture: Architecture, on_a_stack: u64, stack_bytes: u64) -> u64 {
+    let end = on_a_stack.checked_next_power_of_two().unwrap_or(u64::MAX);
+    end - scattered(architecture) - stack_bytes - GAP / 2
 }
 
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ALLOW: u32 = 0x7fff_0000;
 const ERRNO: u32 = 0x0005_0000;
+/// The call is not made, and comes back as if it had succeeded.
+const FEIGN: u32 = ERRNO;
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
@@ -68,13 +90,24 @@ const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-// Opcodes: load a word at an offset, and, jumps, return.
+// Opcodes: load a word at an offset, a constant, or what was stored; and, add, jumps, return. `X` is
+// the second register.
 const LOAD: u16 = 0x20;
+const LOAD_CONSTANT: u16 = 0x00;
+const LOAD_STORED: u16 = 0x60;
+const STORE: u16 = 0x02;
+const TO_X: u16 = 0x07;
 const AND: u16 = 0x54;
+const ADD_X: u16 = 0x0c;
 const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
+const JUMP_ABOVE: u16 = 0x25;
 const JUMP_AT_LEAST: u16 = 0x35;
+const JUMP_AT_LEAST_X: u16 = 0x3d;
 const RETURN: u16 = 0x06;
+
+/// Stands in a jump for "the check fails" until it is known how far that is.
+const FAILS: u8 = u8::MAX;
 
 /// What is done about the calls from `first` on, up to the next range.
 #[derive(Debug, Clone, Copy)]
@@ -95,8 +128,8 @@ impl Outcome {
         match self {
             Self::Refuse(errno) => Some(ERRNO | errno),
             Self::Rule(Rule::Allow) => Some(ALLOW),
-            Self::Rule(Rule::Fails(errno)) => Some(ERRNO | errno),
-            Self::Rule(Rule::If(_)) => None,
+            Self::Rule(Rule::Answer(errno)) => Some(ERRNO | errno),
+            Self::Rule(Rule::If(_) | Rule::Ways { .. }) => None,
         }
     }
 }
@@ -150,7 +183,15 @@ fn search(ranges: &[Range], values: Values) -> Vec<Instruction> {
     if let [range] = ranges {
         return match (range.outcome.constant(), range.outcome) {
             (Some(value), _) => vec![end(value)],
-            (None, Outcome::Rule(Rule::If(ways))) => judge(ways, values),
+            (None, Outcome::Rule(Rule::If(ways))) => judge(&[], ways, &[], values),
+            (
+                None,
+                Outcome::Rule(Rule::Ways {
+                    always,
+                    allowed,
+                    feigned,
+                }),
+            ) => judge(always, allowed, feigned, values),
             (None, _) => vec![end(ERRNO | EPERM)],
         };
     }
@@ -164,12 +205,7 @@ fn search(ranges: &[Range], values: Values) -> Vec<Instruction> {
         // A conditional jump reaches 255 instructions, an unconditional one everything.
         Err(_) => vec![
             jump(JUMP_AT_LEAST, first, 0, 1),
-            Instruction {
-                code: JUMP,
-                jump_true: 0,
-                jump_false: 0,
-                k: lower.len() as u32,
-            },
+            plain(JUMP, lower.len() as u32),
         ],
     };
     program.extend(lower);
@@ -177,58 +213,98 @@ fn search(ranges: &[Range], values: Values) -> Vec<Instruction> {
     program
 }
 
-/// Allows the call if all checks of any one way hold.
-fn judge(ways: &[&[Check]], values: Values) -> Vec<Instruction> {
+/// Allows or feigns the call if what must always hold does, and all checks of any one way.
+fn judge(
+    always: &[Check],
+    allowed: &[&[Check]],
+    feigned: &[&[Check]],
+    values: Values,
+) -> Vec<Instruction> {
+    let all = |checks: &[Check]| -> Vec<Instruction> {
+        let each = checks.iter().map(|check| steps(check, values));
+        each.flatten().collect()
+    };
     let mut program = Vec::new();
-    for way in ways {
-        let mut checks: Vec<Instruction> = Vec::new();
-        for check in *way {
-            checks.extend(steps(check, values));
-        }
-        checks.push(end(ALLOW));
+    let allowed = allowed.iter().map(|way| (way, ALLOW));
+    let feigned = feigned.iter().map(|way| (way, FEIGN));
+    for (way, outcome) in allowed.chain(feigned) {
+        let mut checks = all(way);
+        checks.push(end(outcome));
         // A check that fails goes on behind this way.
-        let length = checks.len();
-        for (index, step) in checks.iter_mut().enumerate() {
-            if step.code == JUMP_EQUAL {
-                step.jump_false = (length - index - 1) as u8;
-            }
-        }
+        settle(&mut checks, 0);
         program.extend(checks);
     }
-    program.push(end(ERRNO | EPERM));
-    program
+    let mut first = all(always);
+    // There it goes to what stands behind all ways.
+    settle(&mut first, program.len());
+    first.extend(program);
+    first.push(end(ERRNO | EPERM));
+    first
 }
 
-/// The instructions of one check; each of its jumps goes on if it holds.
+/// Has failing checks go `further` than behind these ones.
+fn settle(checks: &mut [Instruction], further: usize) {
+    let length = checks.len();
+    for (index, step) in checks.iter_mut().enumerate() {
+        let behind =
+            u8::try_from(length - index - 1 + further).expect("a jump reaches over every rule");
+        for over in [&mut step.jump_true, &mut step.jump_false] {
+            if *over == FAILS {
+                *over = behind;
+            }
+        }
+    }
+}
+
+/// The instructions of one check: it holds if they run to their end.
 fn steps(check: &Check, values: Values) -> Vec<Instruction> {
     let low = |argument: u8| load(ARGUMENTS + 8 * u32::from(argument));
     let high = |argument: u8| load(ARGUMENTS + 8 * u32::from(argument) + 4);
-    let equal = |value| jump(JUMP_EQUAL, value, 0, 0);
+    let equal = |value| jump(JUMP_EQUAL, value, 0, FAILS);
     match *check {
         Check::Is(argument, value) => vec![low(argument), equal(value)],
-        Check::Bits(argument, mask, value) => vec![
-            low(argument),
-            Instruction {
-                code: AND,
-                jump_true: 0,
-                jump_false: 0,
-                k: mask,
-            },
-            equal(value),
-        ],
+        Check::Bits(argument, mask, value) => {
+            vec![low(argument), plain(AND, mask), equal(value)]
+        }
         Check::Null(argument) => vec![low(argument), equal(0), high(argument), equal(0)],
         Check::OwnPid(argument) => vec![low(argument), equal(values.own_pid)],
         Check::Executable(argument) => vec![low(argument), equal(values.executable)],
+        Check::BelowStack(address, length) => {
+            let (limit_low, limit_high) = (values.stack as u32, (values.stack >> 32) as u32);
+            // A 64-bit sum out of 32-bit ones. That of the upper halves can overflow only where the
+            // kernel refuses the address or the length itself.
+            vec![
+                low(length),
+                plain(TO_X, 0),
+                low(address),
+                plain(ADD_X, 0),
+                plain(STORE, 0),
+                // The carry.
+                jump(JUMP_AT_LEAST_X, 0, 2, 0),
+                plain(LOAD_CONSTANT, 1),
+                plain(JUMP, 1),
+                plain(LOAD_CONSTANT, 0),
+                plain(TO_X, 0),
+                high(length),
+                plain(ADD_X, 0),
+                plain(TO_X, 0),
+                high(address),
+                plain(ADD_X, 0),
+                jump(JUMP_ABOVE, limit_high, FAILS, 0),
+                jump(JUMP_EQUAL, limit_high, 0, 2),
+                plain(LOAD_STORED, 0),
+                jump(JUMP_ABOVE, limit_low, FAILS, 0),
+            ]
+        }
     }
 }
 
 fn load(offset: u32) -> Instruction {
-    Instruction {
-        code: LOAD,
-        jump_true: 0,
-        jump_false: 0,
-        k: offset,
-    }
+    plain(LOAD, offset)
+}
+
+fn plain(code: u16, k: u32) -> Instruction {
+    jump(code, k, 0, 0)
 }
 
 fn jump(code: u16, k: u32, jump_true: u8, jump_false: u8) -> Instruction {
@@ -241,12 +317,7 @@ fn jump(code: u16, k: u32, jump_true: u8, jump_false: u8) -> Instruction {
 }
 
 fn end(value: u32) -> Instruction {
-    Instruction {
-        code: RETURN,
-        jump_true: 0,
-        jump_false: 0,
-        k: value,
-    }
+    plain(RETURN, value)
 }
 
 #[cfg(test)]

@@ -1,0 +1,166 @@
+//! `execution.pool`: children that stand before their programs come. That a ready child keeps every
+//! other promise is shown by the rest of this folder and by `escape-corpus/`, which run on them.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{PATIENCE, Ptc, Session};
+
+const WHO: &str = "import os\nprint(os.getpid())";
+
+/// The ready children's process ids; without a wall each is a process of the host's.
+fn ready(session: &Session) -> Vec<String> {
+    let programs = session.programs();
+    let ids = programs.iter().filter_map(|line| line.split(' ').next());
+    ids.map(str::to_owned).collect()
+}
+
+fn start(ptc: Ptc) -> Session {
+    ptc.env("PTC_MCP_LOG", "debug").start()
+}
+
+/// Waits until so many children are there, and `stood` have come to stand since the start.
+fn wait_for_ready(session: &Session, count: usize, stood: usize) -> Vec<String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let ready = ready(session);
+        if ready.len() == count && session.log().matches("a child stands").count() >= stood {
+            return ready;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{count} ready children are expected: {ready:?}\n{}",
+            session.log()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(pid: &str) {
+    let killed = Command::new("kill").args(["-9", pid]).status().unwrap();
+    assert!(killed.success());
+}
+
+// contract: C5 B6 P10
+#[test]
+fn each_program_gets_a_child_of_its_own_that_stood_before_it_came() {
+    let mut session = start(Ptc::new());
+    let mut seen = Vec::new();
+    for turn in 1..4 {
+        let ready = wait_for_ready(&session, 1, turn);
+        assert_eq!(session.execute(WHO).output(), ready[0]);
+        assert!(!seen.contains(&ready[0]), "{seen:?}");
+        seen.extend(ready);
+    }
+    session.close();
+}
+
+// contract: C5
+#[test]
+fn without_a_pool_nothing_waits() {
+    let mut session = Ptc::new().execution("pool", 0).start();
+    assert_eq!(session.execute("print(1)").output(), "1");
+    session.wait_for_no_program();
+    session.close();
+}
+
+// contract: C5 B6
+#[test]
+fn a_child_that_died_while_it_waited_is_neither_handed_out_nor_replaced_at_once() {
+    let mut session = start(Ptc::new());
+    let dead = wait_for_ready(&session, 1, 1);
+    kill(&dead[0]);
+    session.wait_for_log("a child ended while it waited for a program");
+    wait_for_ready(&session, 0, 1);
+    for _ in 0..50 {
+        session.request("ping", json!({}));
+    }
+    assert_eq!(ready(&session), Vec::<String>::new(), "started by itself");
+    assert_ne!(session.execute(WHO).output(), dead[0]);
+    // And the one that dies as the program comes.
+    let dying = wait_for_ready(&session, 1, 3);
+    kill(&dying[0]);
+    assert_ne!(session.execute(WHO).output(), dying[0]);
+    session.close();
+}
+
+/// A prefix with a copy of the interpreter, whose time of change is ours to set.
+fn copied_interpreter(folder: &Path) -> PathBuf {
+    let asked = "import os, sys; print(os.path.realpath(sys._base_executable)); print(os.path.dirname(os.__file__))";
+    let output = Command::new("python3")
+        .args(["-I", "-S", "-c", asked])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (executable, library) = text.trim().split_once('\n').unwrap();
+    let (executable, library) = (Path::new(executable), Path::new(library));
+    for part in ["bin", "lib"] {
+        std::fs::create_dir(folder.join(part)).unwrap();
+    }
+    let copy = folder.join("bin").join(executable.file_name().unwrap());
+    std::fs::copy(executable, &copy).unwrap();
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();
+    symlink(
+        library,
+        folder.join("lib").join(library.file_name().unwrap()),
+    )
+    .unwrap();
+    copy
+}
+
+// contract: C5 B6
+#[test]
+fn a_child_of_an_interpreter_that_was_replaced_is_not_handed_out() {
+    let prefix = tempfile::tempdir().unwrap();
+    let python = copied_interpreter(prefix.path());
+    let mut session = start(Ptc::new().execution("python", python.to_str().unwrap()));
+    let stale = wait_for_ready(&session, 1, 1);
+    let replaced = python.with_extension("new");
+    std::fs::copy(&python, &replaced).unwrap();
+    std::fs::rename(&replaced, &python).unwrap();
+    assert_ne!(session.execute(WHO).output(), stale[0]);
+    let fresh = wait_for_ready(&session, 1, 3);
+    assert_eq!(session.execute(WHO).output(), fresh[0]);
+    session.close();
+}
+
+// contract: C5 B1
+#[test]
+fn a_burst_of_programs_leaves_more_of_them_ready_for_the_next_up_to_a_bound() {
+    let mut session = start(Ptc::new().execution("max_programs", 8));
+    wait_for_ready(&session, 1, 1);
+    // All of them run at once: each waits until the others have left their mark.
+    let marks = session.folder().join("marks");
+    std::fs::create_dir(&marks).unwrap();
+    let code = format!(
+        "import os, time\nopen({:?} + '/' + str(os.getpid()), 'w').close()\nwhile len(os.listdir({:?})) < 6: time.sleep(0.001)",
+        marks.to_str().unwrap(),
+        marks.to_str().unwrap()
+    );
+    let sent: Vec<u64> = (0..6).map(|_| session.send_program(&code)).collect();
+    for id in sent {
+        session.answer(id);
+    }
+    let ready = wait_for_ready(&session, 4, 10);
+    assert!(ready.contains(&session.execute(WHO).output()));
+    // And, once there is nothing to do, no more than were asked for.
+    wait_for_ready(&session, 1, 0);
+    session.close();
+}
+
+// contract: S12
+#[test]
+fn ready_children_end_with_the_server() {
+    let session = start(Ptc::new().execution("pool", 3));
+    wait_for_ready(&session, 3, 3);
+    session.close();
+
+    let mut session = start(Ptc::new());
+    wait_for_ready(&session, 1, 1);
+    session.signal("KILL");
+    session.abandoned();
+}
