@@ -245,7 +245,8 @@ mod tests {
             let read: Value = serde_json::from_str(&built).expect(&built);
             let text = &read["content"][0]["text"];
             let structured = &read["structuredContent"];
-            told += usize::from(structured.is_object() && *text == structured.to_string());
+            let rendered = structured.to_string();
+            told += usize::from(structured.is_object() && text == rendered.as_str());
             let names = names(&bytes).expect("choices never run out");
             let mut plain: Vec<String> = names.iter().map(|n| crate::tool::sanitize(n)).collect();
             plain.sort();
