@@ -365,8 +365,13 @@ fn catalogue(names: &[&str]) -> BTreeMap<String, String> {
 
 /// Some ways to cut a stream: into pieces of some sizes, and if it is short, once at every place.
 pub(crate) fn cuts(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
-    let sizes = [1, 2, 3, 7, 64];
-    let mut cuts: Vec<Vec<&[u8]>> = sizes.map(|size| bytes.chunks(size).collect()).into();
+    // Byte by byte, a long stream takes milliseconds, and shows no more than its beginning does.
+    let sizes = match bytes.len() {
+        0..=2048 => &[1, 2, 3, 7, 64][..],
+        _ => &[61, 1000],
+    };
+    let in_pieces = |size: &usize| bytes.chunks(*size).collect();
+    let mut cuts: Vec<Vec<&[u8]>> = sizes.iter().map(in_pieces).collect();
     if bytes.len() <= 64 {
         let in_two = |at| {
             let (before, after) = bytes.split_at(at);

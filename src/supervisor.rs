@@ -85,9 +85,7 @@ pub async fn supervise(
                 });
                 // Its process group, its session.
                 connection.shutdown().await;
-                if since.elapsed() >= HELD {
-                    backoff = Backoff::default();
-                }
+                backoff.held_for(since.elapsed());
                 reason
             }
             Ok(Err(_)) if stop.is_cancelled() => return,
@@ -212,6 +210,13 @@ impl Default for Backoff {
 }
 
 impl Backoff {
+    /// A connection that held for long shows that the server is well: delays begin anew.
+    fn held_for(&mut self, time: Duration) {
+        if time >= HELD {
+            *self = Self::default();
+        }
+    }
+
     /// The next delay, for a random number from 0 to 1.
     fn next(&mut self, random: f64) -> Duration {
         let ceiling = self.ceiling;
@@ -224,6 +229,20 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // contract: D1
+    #[test]
+    fn delays_begin_anew_after_a_connection_that_held() {
+        let mut backoff = Backoff::default();
+        for _ in 0..4 {
+            backoff.next(1.0);
+        }
+        // A server that accepts and fails at once is no better than one that is not there.
+        backoff.held_for(HELD - Duration::from_millis(1));
+        assert_eq!(backoff.next(1.0), Duration::from_secs(16));
+        backoff.held_for(HELD);
+        assert_eq!(backoff.next(1.0), FIRST_DELAY);
+    }
 
     // contract: D1
     #[test]

@@ -382,6 +382,11 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":9,"id":1,"result":{"a":1}}"#,
             vec![one()],
         );
+        // Nobody's id, least of all that of request 1.
+        check(
+            r#"{"jsonrpc":"2.0","id":1.5,"result":{"a":1}}"#,
+            vec![broken(None, "it has no id")],
+        );
         check(format!("\u{feff}{ok}\0\r"), vec![one()]);
         check(
             r#"{"jsonrpc":"2.0","id":"x","result":3}"#,

@@ -246,7 +246,7 @@ mod tests {
             let text = &read["content"][0]["text"];
             let structured = &read["structuredContent"];
             let rendered = structured.to_string();
-            told += usize::from(structured.is_object() && *text == rendered);
+            told += usize::from(structured.is_object() && text == rendered.as_str());
             let names = names(&bytes).expect("choices never run out");
             let mut plain: Vec<String> = names.iter().map(|n| crate::tool::sanitize(n)).collect();
             plain.sort();

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use mock_servers::fault::{
-    Crash, DuplicateNames, EndlessPages, OddSchema, OddSchemas, OversizedShape, Violation, When,
+    Crash, DuplicateNames, EndlessPages, OddSchema, OddSchemas, OversizedShape, Reset, Violation,
+    When,
 };
 use mock_servers::{At, Before, Fault, Mock, Reply, Rule, Scenario, Tool, Transport};
 use serde_json::json;
@@ -115,6 +116,39 @@ fn lose_a_call(transport: Transport, when: When) {
         .collect();
     assert_eq!(sent, [Some(1), Some(5)], "the lost call was not repeated");
     assert_eq!(peer.journal().starts(), 2);
+}
+
+/// The session of a server that was lost may take seconds to end. Meanwhile nothing is sent to it.
+// contract: D1 D2
+#[test]
+fn a_server_is_down_while_its_session_is_still_being_ended() {
+    let scenario = echo()
+        .tool(Tool::new("act").reply(Reply::fault(Fault::Reset(Reset {}))))
+        .always(At::SessionEnd, Fault::hang());
+    let mock = Mock::http(scenario);
+    let mut session = Ptc::new()
+        .http("stubborn", &mock.url())
+        .stdio("well", echo())
+        .start();
+    let code = attempts([
+        "mcp__stubborn__act()",
+        "mcp__well__echo(n=1)",
+        "mcp__stubborn__echo(n=2)",
+    ]);
+    let output = session.execute(&code).output();
+    let [lost, well, down] = output.lines().collect::<Vec<_>>()[..] else {
+        panic!("three lines: {output}");
+    };
+    assert!(lost.contains("lost its connection"), "{lost}");
+    assert_eq!(well, "{'n': 1}");
+    assert!(
+        down.starts_with(
+            "ToolError: 'mcp__stubborn__echo' is unavailable: server 'stubborn' is not connected ("
+        ),
+        "{down}"
+    );
+    assert!(mock.journal().calls("echo").is_empty());
+    session.close();
 }
 
 over_every_transport! {
