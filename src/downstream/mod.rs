@@ -44,6 +44,7 @@ use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{ServerConfig, Transport};
+use crate::json::Json;
 use exchange::Exchange;
 pub use tools::DownstreamTool;
 
@@ -378,7 +379,7 @@ impl Connection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Box<RawValue>, CallFailure> {
+    ) -> Result<Json, CallFailure> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let answer = self.settled(self.0.service.peer().call_tool_once(params));
         let CallToolResponse::Complete(parcel) = answer.await? else {
@@ -484,9 +485,7 @@ fn result_type(result: &str) -> Option<String> {
         #[serde(borrow, default, rename = "resultType")]
         result_type: Option<&'a RawValue>,
     }
-    if !result.contains("\"resultType\"") {
-        return None;
-    }
+    memchr::memmem::find(result.as_bytes(), b"\"resultType\"")?;
     let Tagged { result_type } = serde_json::from_str(result).ok()?;
     serde_json::from_str(result_type?.get()).ok()
 }

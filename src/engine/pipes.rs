@@ -1,10 +1,16 @@
 //! Both directions of a child's channel, over any pair of pipes.
 
+use std::os::fd::AsFd;
+
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::channel::frame::Decoder;
 use crate::channel::{ChannelError, ChildMessage, HostMessage, MAX_CHILD_FRAME};
+use crate::pipe::widen;
+
+/// A piece of a frame for which a pipe of the usual size would fill up several times.
+const LARGE: usize = 256 * 1024;
 
 /// Both directions of one child's channel.
 #[derive(Debug)]
@@ -62,16 +68,21 @@ pub(super) type Outgoing = (HostMessage, Option<OwnedSemaphorePermit>);
 /// Writes frames in order, giving each answer's slot back once it is in the pipe. Ends when the
 /// child no longer reads.
 pub(super) async fn write_frames(
-    mut pipe: impl AsyncWrite + Unpin,
+    mut pipe: impl AsyncWrite + AsFd + Unpin,
     start: HostMessage,
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
 ) {
     let mut next = Some((start, None));
+    let mut is_wide = false;
     while let Some((message, slot)) = next {
         let Ok(pieces) = message.into_frame() else {
             return;
         };
         for piece in pieces {
+            if piece.len() > LARGE && !is_wide {
+                widen(&pipe);
+                is_wide = true;
+            }
             if pipe.write_all(&piece).await.is_err() {
                 return;
             }

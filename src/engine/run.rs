@@ -4,6 +4,7 @@
 //! match.
 
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +123,7 @@ impl<'a> Run<'a> {
     ) -> Report
     where
         R: AsyncRead + Unpin + Send,
-        W: AsyncWrite + Unpin + Send,
+        W: AsyncWrite + AsFd + Unpin + Send,
     {
         let started = Instant::now();
         let outcome = self.run(code, child, channel, cancelled.as_mut()).await;
@@ -146,7 +147,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), ProgramError>
     where
         R: AsyncRead + Unpin + Send,
-        W: AsyncWrite + Unpin + Send,
+        W: AsyncWrite + AsFd + Unpin + Send,
     {
         let Channel {
             mut incoming,
@@ -372,7 +373,10 @@ async fn help(registry: &Registry, id: u64, name: &str, arguments: &RawValue) ->
         Err(error) => Err(format!("{name}(): its arguments cannot be read: {error}")),
     };
     match answer.map(|value| serde_json::value::to_raw_value(&value)) {
-        Ok(Ok(value)) => HostMessage::Return { id, value },
+        Ok(Ok(value)) => HostMessage::Return {
+            id,
+            value: value.into(),
+        },
         Ok(Err(error)) => HostMessage::Raise {
             id,
             message: error.to_string(),
