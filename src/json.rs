@@ -99,7 +99,10 @@ pub fn reserve(buffer: &mut Vec<u8>, additional: usize) {
         buffer.reserve(additional);
     } else if buffer.capacity() < enough {
         let wanted = enough.max(ALWAYS_MAPPED).max(2 * buffer.len());
-        buffer.reserve_exact(wanted - buffer.len());
+        // A system may count what is reserved, and refuse it.
+        if buffer.try_reserve_exact(wanted - buffer.len()).is_err() {
+            buffer.reserve(additional);
+        }
     }
 }
 
@@ -321,8 +324,8 @@ pub fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 fn long_plain_end(bytes: &[u8], mut at: usize) -> usize {
-    for word in bytes[at..].chunks_exact(8) {
-        let plain = plain(word);
+    for word in bytes[at..].as_chunks().0 {
+        let plain = plain(*word);
         at += plain;
         if plain < 8 {
             return at;
@@ -347,18 +350,28 @@ const MEANS_SOMETHING: [bool; 256] = {
     table
 };
 
+const ONES: u64 = u64::MAX / 255;
+
+/// The sign bits of the bytes that are smaller than `limit`. What a borrow makes wrong is behind the
+/// first of them.
+#[inline(always)]
+fn below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & (ONES << 7)
+}
+
 /// How many of eight bytes are before the first that means something in a string literal.
 #[inline(always)]
-fn plain(word: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    let word = word
-        .iter()
-        .rev()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte));
-    // The sign bit of a byte that is smaller than `limit`. What a borrow makes wrong is behind it.
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+fn plain(word: [u8; 8]) -> usize {
+    let word = u64::from_le_bytes(word);
     let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    let found = (below(word, 0x20) | is(b'"') | is(b'\\')) & (ONES << 7);
+    let found = below(word, 0x20) | is(b'"') | is(b'\\');
+    found.trailing_zeros() as usize / 8
+}
+
+/// How many of eight bytes are before the first backslash.
+#[inline(always)]
+pub fn unescaped(word: [u8; 8]) -> usize {
+    let found = below(u64::from_le_bytes(word) ^ (ONES * u64::from(b'\\')), 1);
     found.trailing_zeros() as usize / 8
 }
 
@@ -425,6 +438,20 @@ mod tests {
                 let expected = if means_something { place } else { 18 };
                 assert_eq!(plain_end(&bytes, 0), expected, "{byte} at {place}");
             }
+        }
+    }
+
+    #[test]
+    fn a_backslash_is_found_in_every_place() {
+        for byte in 0..=255u8 {
+            for place in 0..8 {
+                let mut word = [byte; 8];
+                word[place..].fill(b'\\');
+                let expected = if byte == b'\\' { 0 } else { place };
+                assert_eq!(unescaped(word), expected, "{word:?}");
+            }
+            let expected = if byte == b'\\' { 0 } else { 8 };
+            assert_eq!(unescaped([byte; 8]), expected);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{depth, plain_end, reserve};
+use crate::json::{depth, plain_end, reserve, unescaped};
 
 /// The whitespace that JSON allows around a value, in Python's `json` and in serde_json alike.
 /// A byte order mark is not among it.
@@ -285,13 +285,11 @@ fn decode_with(literal: &str, surrogate: impl Fn(u16, &mut Vec<u8>)) -> Cow<'_, 
     loop {
         while let Some(run) = rest.first_chunk::<RUN>() {
             out.extend_from_slice(run);
-            match run.iter().position(|byte| *byte == b'\\') {
-                None => rest = &rest[RUN..],
-                Some(backslash) => {
-                    out.truncate(out.len() - (RUN - backslash));
-                    rest = &rest[backslash..];
-                    break;
-                }
+            let backslash = unescaped(*run);
+            out.truncate(out.len() - (RUN - backslash));
+            rest = &rest[backslash..];
+            if backslash < RUN {
+                break;
             }
         }
         if rest.first() != Some(&b'\\') {
