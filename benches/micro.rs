@@ -47,14 +47,15 @@ fn expectation<'a>(schema: Option<&'a OutputSchema>) -> Expectation<'a> {
 /// Reads a result again and again that must become `expected`.
 fn read(bencher: Bencher<'_, '_>, result: &Value, expected: &Value, schema: Option<&OutputSchema>) {
     let (result, expect) = (raw(result), expectation(schema));
-    let parsed = value_of(&result, &expect).expect("it is sound");
+    let parsed = value_of((&*result).into(), &expect).expect("it is sound");
     assert_eq!(
         &serde_json::from_str::<Value>(parsed.value.get()).expect("JSON"),
         expected
     );
     bencher
         .counter(BytesCount::new(result.get().len()))
-        .bench(|| value_of(black_box(&result), &expect));
+        .with_inputs(|| (&*result).into())
+        .bench_values(|result| value_of(black_box(result), &expect));
 }
 
 /// The texts of a `CallToolResult` become a value.
@@ -101,7 +102,7 @@ fn schema(bencher: Bencher<'_, '_>, count: usize) {
     let schema = OutputSchema::compile(&schema).expect("it is sound");
     let rows = rows(count);
     let wrong = raw(&json!({"content": [], "structuredContent": {"rows": [{"id": "1"}]}}));
-    assert!(value_of(&wrong, &expectation(Some(&schema))).is_err());
+    assert!(value_of((&*wrong).into(), &expectation(Some(&schema))).is_err());
     let result = json!({"content": [], "structuredContent": rows});
     read(bencher, &result, &rows, Some(&schema));
 }
@@ -113,7 +114,7 @@ fn frame_encode(bencher: Bencher<'_, '_>, count: usize) {
     let length = value.get().len();
     let message = move || HostMessage::Return {
         id: 7,
-        value: value.clone(),
+        value: value.clone().into(),
     };
     let frame = message().into_frame().expect("it fits").concat();
     assert!(frame.ends_with(b"}") && frame.len() > length);

@@ -17,6 +17,7 @@ use crate::catalogue::Entry;
 use crate::config::{Execution, ToolRules};
 use crate::consent::{self, Consent};
 use crate::downstream::CallFailure;
+use crate::json::Json;
 use crate::permissions::{self, Names, Verdict};
 use crate::registry::{NoRoute, Registry, Route};
 use crate::result::{self, Expectation, Wrap};
@@ -155,7 +156,7 @@ pub struct Ticket(usize);
 /// values which the program does not take cannot pile up.
 #[derive(Debug)]
 pub struct Answer {
-    pub value: Box<RawValue>,
+    pub value: Json,
     pub slot: OwnedSemaphorePermit,
 }
 
@@ -297,10 +298,10 @@ impl Gate {
         };
         let limit = self.execution.max_tool_result_bytes;
         let parsed = if raw.get().len() <= READ_AT_ONCE {
-            read(&route, tool, &raw, limit)
+            read(&route, tool, raw, limit)
         } else {
             let (route, tool) = (route.clone(), tool.to_owned());
-            tokio::task::spawn_blocking(move || read(&route, &tool, &raw, limit))
+            tokio::task::spawn_blocking(move || read(&route, &tool, raw, limit))
                 .await
                 .expect("reading a result does not panic")
         };
@@ -535,12 +536,7 @@ fn denied(tool: &str, reason: String) -> ToolError {
 }
 
 /// A result as the program receives it.
-fn read(
-    route: &Route,
-    tool: &str,
-    raw: &RawValue,
-    limit: usize,
-) -> Result<result::Parsed, ToolError> {
+fn read(route: &Route, tool: &str, raw: Json, limit: usize) -> Result<result::Parsed, ToolError> {
     let entry = entry(route, tool);
     let marks = &route.live.marks_results;
     let wrap = match entry.wrap {

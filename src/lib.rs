@@ -21,7 +21,7 @@
 //!              downstream  catalogue (rmcp's client side begins in downstream)
 //!
 //! permissions, consent and audit (the client's rules, the person's word, the log) stand beside
-//! registry, for gate and engine; result, signature, search, config and tool stand below everything;
+//! registry, for gate and engine; result, signature, search, config, json and tool stand below all;
 //! arrows only go down
 //! ```
 //!
@@ -67,7 +67,8 @@
 //! * [`supervisor`]: programs, budgets, results.
 //! * [`downstream`]: filters, budgets, backoff.
 //! * [`result`]: who called, how a result was fetched, async.
-//! * [`signature`]: tools; it reads schemas. [`search`]: what it ranks.
+//! * [`signature`]: tools; it reads schemas. [`search`]: what it ranks. [`json`]: MCP.
+//!   [`pipe`]: what passes through it.
 //! * [`report`]: where its text is sent.
 //! * [`config`]: Tokio, rmcp.
 //!
@@ -87,8 +88,10 @@ pub mod engine;
 pub mod fuzzing;
 pub mod gate;
 pub mod helpers;
+pub mod json;
 pub mod offer;
 pub mod permissions;
+pub mod pipe;
 pub mod registry;
 pub mod report;
 pub mod result;

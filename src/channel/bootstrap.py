@@ -347,13 +347,18 @@ def receive(read=posix.read):
     body, inc.body = inc.body, None
     text = str(body, "utf-8")
     del body
-    # A large value is all new objects and no garbage: collections while it grows find nothing.
+    # A large value is all new objects and no garbage: collections while it grows find nothing, nor
+    # would the one right after it, which looks at young objects. These two calls make them old ones,
+    # without a look at any; they would undo what a program has frozen itself.
     collecting = gc.isenabled()
     gc.disable()
     try:
         return parse(text)
     finally:
         if collecting:
+            if gc.get_freeze_count() == 0:
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -20,9 +20,11 @@ pub mod frame;
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json::Json;
 use frame::FrameError;
 
 /// What the interpreter is started with as `-c`: it reads the child's half, compiled, as the first
@@ -42,6 +44,9 @@ pub const VERSION: u64 = 1;
 /// The longest frame a child may send. Arguments of a call and emitted values fit; the child's half
 /// splits longer output.
 pub const MAX_CHILD_FRAME: usize = 16 * 1024 * 1024 + 4096;
+
+/// Pieces of a frame up to this length together are put into one.
+const LONGEST_TOGETHER: usize = 64 * 1024;
 
 /// Why a child's bytes are not the protocol. Only a program that writes to the channel itself, or a
 /// broken interpreter, gets here.
@@ -202,7 +207,7 @@ pub enum HostMessage {
     },
     Return {
         id: u64,
-        value: Box<RawValue>,
+        value: Json,
     },
     Raise {
         id: u64,
@@ -213,8 +218,8 @@ pub enum HostMessage {
 impl HostMessage {
     /// The frame in pieces, header first. A value stands in a piece of its own, so that a large
     /// result is not copied once more on its way into the pipe.
-    pub fn into_frame(self) -> Result<Vec<Vec<u8>>, FrameError> {
-        let body = match self {
+    pub fn into_frame(self) -> Result<Vec<Bytes>, FrameError> {
+        let body: Vec<Bytes> = match self {
             Self::Start {
                 code,
                 offer,
@@ -237,28 +242,35 @@ impl HostMessage {
                     helpers: &helpers,
                     max_output_bytes,
                 };
-                vec![serde_json::to_vec(&start).expect("strings and numbers are JSON")]
+                let start = serde_json::to_vec(&start).expect("strings and numbers are JSON");
+                vec![start.into()]
             }
             Self::Return { id, value } => {
-                let prefix = format!(r#"{{"type":"return","id":{id},"value":"#).into_bytes();
-                let value = Box::<str>::from(value).into_boxed_bytes().into_vec();
-                vec![prefix, value, b"}".to_vec()]
+                let prefix = format!(r#"{{"type":"return","id":{id},"value":"#);
+                vec![prefix.into(), value.into_bytes(), Bytes::from_static(b"}")]
             }
             Self::Raise { id, message } => {
                 let body = serde_json::json!({"type": "raise", "id": id, "message": message});
-                vec![body.to_string().into_bytes()]
+                vec![body.to_string().into()]
             }
         };
-        let length = body.iter().map(Vec::len).sum();
+        let length = body.iter().map(Bytes::len).sum();
         let cap = u32::MAX as usize;
         let header = frame::header(length).ok_or(FrameError::TooLong { length, cap })?;
-        let mut pieces = vec![header.to_vec()];
+        let (mut pieces, mut small) = (Vec::new(), header.to_vec());
         for piece in body {
-            match pieces.last_mut() {
-                // Small pieces together make one write.
-                Some(last) if last.len() + piece.len() <= 64 * 1024 => last.extend(piece),
-                _ => pieces.push(piece),
+            // Small pieces together make one write.
+            if small.len() + piece.len() <= LONGEST_TOGETHER {
+                small.extend_from_slice(&piece);
+            } else {
+                if !small.is_empty() {
+                    pieces.push(std::mem::take(&mut small).into());
+                }
+                pieces.push(piece);
             }
+        }
+        if !small.is_empty() {
+            pieces.push(small.into());
         }
         Ok(pieces)
     }
@@ -268,8 +280,8 @@ impl HostMessage {
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> Box<RawValue> {
-        RawValue::from_string(text.to_owned()).unwrap()
+    fn raw(text: &str) -> Json {
+        RawValue::from_string(text.to_owned()).unwrap().into()
     }
 
     fn body(message: HostMessage) -> String {

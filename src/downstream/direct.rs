@@ -4,12 +4,12 @@
 //! For connections of the 2025 era, whose requests carry nothing but what they ask.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::CallFailure;
 use super::exchange::{Call, Exchange};
 use super::stdio::Process;
+use crate::json::Json;
 
 /// What the server is told of a call that was given up.
 const GIVEN_UP: &str = "the program no longer waits for it";
@@ -42,7 +42,7 @@ pub(super) async fn call(
     exchange: &Exchange,
     tool: &str,
     arguments: &Map<String, Value>,
-) -> Result<Box<RawValue>, CallFailure> {
+) -> Result<Json, CallFailure> {
     let call = exchange.call()?;
     let message = Message {
         jsonrpc: "2.0",
@@ -56,8 +56,7 @@ pub(super) async fn call(
     let sending = process.send(&message);
     let mut waiting = Waiting { process, call };
     sending.await;
-    let result = waiting.call.answer().await?;
-    RawValue::from_string(result).map_err(|error| CallFailure::Unreadable(error.to_string()))
+    waiting.call.answer().await
 }
 
 /// A call that was sent. Dropped before its answer, it is cancelled.

@@ -10,7 +10,8 @@
 //!
 //! The results of `tools/call` and `tools/list` never pass through rmcp's types, which guess a
 //! result's kind from its shape and drop what they do not know. rmcp gets a parcel instead: a tool
-//! result whose single text is the raw result, or the failure, which [`unpack`] takes out again.
+//! result whose single text holds the raw result, at the place that its structured content tells,
+//! or is the failure. [`unpack`] takes it out again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,13 +21,14 @@ use rmcp::model::{
     CallToolResult, ClientJsonRpcMessage, ClientNotification, ClientRequest, ContentBlock,
     ErrorCode, ErrorData, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
-use serde_json::value::RawValue;
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::CallFailure;
 use super::wire::{self, Incoming};
 use crate::config::{Mask, ServerConfig};
+use crate::json::Json;
 use crate::tool::ServerName;
 
 /// Secrets of this length and more are taken out of what a server says: shorter ones are too often
@@ -82,7 +84,7 @@ struct ThroughRmcp {
 }
 
 /// The raw result of a call, or why there is none.
-type Answer = Result<String, CallFailure>;
+type Answer = Result<Json, CallFailure>;
 
 /// The ids of direct calls begin here: rmcp counts its own up from zero. They fit 32 bits with a
 /// sign, since some servers' integers have no more.
@@ -420,14 +422,16 @@ impl Exchange {
         self.hand_on(message).await;
     }
 
-    async fn answer(&self, id: RequestId, awaited: Awaited, result: String) {
+    async fn answer(&self, id: RequestId, awaited: Awaited, result: Json) {
         let typed = match awaited {
             Awaited::Parcel => return self.hand_on(pack(id, Ok(result))).await,
             Awaited::Initialize => {
-                serde_json::from_str(&result).map(ServerResult::InitializeResult)
+                serde_json::from_str(result.get()).map(ServerResult::InitializeResult)
             }
-            Awaited::Discover => serde_json::from_str(&result).map(ServerResult::DiscoverResult),
-            Awaited::Other => serde_json::from_str(&result),
+            Awaited::Discover => {
+                serde_json::from_str(result.get()).map(ServerResult::DiscoverResult)
+            }
+            Awaited::Other => serde_json::from_str(result.get()),
         };
         match typed {
             Ok(result) => {
@@ -475,28 +479,40 @@ impl Exchange {
     }
 }
 
-fn pack(id: RequestId, outcome: Result<String, CallFailure>) -> ServerJsonRpcMessage {
-    let (text, is_failure) = match outcome {
-        Ok(result) => (result, false),
-        Err(failure) => (serde_json::to_string(&failure).unwrap_or_default(), true),
-    };
+fn pack(id: RequestId, outcome: Result<Json, CallFailure>) -> ServerJsonRpcMessage {
     let mut parcel = CallToolResult::default();
+    let text = match outcome {
+        Ok(result) => {
+            let (text, range) = result.into_text();
+            parcel.structured_content = Some(Value::from(vec![range.start, range.end]));
+            text
+        }
+        Err(failure) => serde_json::to_string(&failure).unwrap_or_default(),
+    };
     parcel.content = vec![ContentBlock::text(text)];
-    parcel.is_error = Some(is_failure);
     ServerJsonRpcMessage::response(ServerResult::CallToolResult(parcel), id)
 }
 
 /// Takes a raw result, or the failure, out of the parcel that rmcp carried.
-pub(super) fn unpack(parcel: CallToolResult) -> Result<Box<RawValue>, CallFailure> {
-    let is_failure = parcel.is_error == Some(true);
+pub(super) fn unpack(parcel: CallToolResult) -> Result<Json, CallFailure> {
     let Some(ContentBlock::Text(text)) = parcel.content.into_iter().next() else {
         return Err(CallFailure::Unreadable(String::from("no result")));
     };
-    if is_failure {
+    let Some(place) = parcel.structured_content else {
         return Err(serde_json::from_str(&text.text)
             .unwrap_or_else(|error| CallFailure::Unreadable(error.to_string())));
+    };
+    let end = |index: usize| {
+        place[index]
+            .as_u64()
+            .and_then(|end| usize::try_from(end).ok())
+    };
+    match (end(0), end(1)) {
+        (Some(start), Some(end)) => Ok(Json::part(text.text, start..end)),
+        _ => Err(CallFailure::Unreadable(String::from(
+            "no place of the result",
+        ))),
     }
-    RawValue::from_string(text.text).map_err(|error| CallFailure::Unreadable(error.to_string()))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -2,11 +2,21 @@
 //!
 //! Pure. What is thrown away is counted, and its ends are kept: enough to tell whose answer it was.
 
+use bytes::BufMut;
+use bytes::buf::Limit;
+
 use super::scan;
 use super::wire::{self, Incoming};
+use crate::json;
 
 /// What is kept of each end of a line that is too long, to find its id there.
 const ENDS: usize = 4096;
+
+/// A line that is as long as this, and has no end yet, is likely to become much longer.
+const LONG: usize = 64 * 1024;
+
+/// How much of a long line is read at a time.
+const LONG_READ: usize = 1024 * 1024;
 
 /// Splits a stream into lines without ever storing one that is longer than the limit.
 #[derive(Debug)]
@@ -44,12 +54,36 @@ impl Lines {
     /// Takes the next bytes of the stream and gives the lines that they complete.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.append(&bytes[..end]);
             lines.extend(self.finish());
             bytes = &bytes[end + 1..];
         }
         self.append(bytes);
+        lines
+    }
+
+    /// Where the stream may be read on into while a long line is being read, so that it is not
+    /// copied once more. What came is made known by [`Self::grown`].
+    pub(super) fn rest(&mut self) -> Option<Limit<&mut Vec<u8>>> {
+        let room = LONG_READ.min(self.limit.saturating_sub(self.line.len()));
+        if self.line.len() < LONG || room == 0 {
+            return None;
+        }
+        json::reserve(&mut self.line, room);
+        Some((&mut self.line).limit(room))
+    }
+
+    /// Gives the lines that the last bytes of a long line complete, of which there were `length`.
+    pub(super) fn grown(&mut self, length: usize) -> Vec<Line> {
+        let before = self.line.len() - length;
+        let Some(end) = memchr::memchr(b'\n', &self.line[before..]) else {
+            return Vec::new();
+        };
+        let next = self.line.split_off(before + end + 1);
+        self.line.pop();
+        let mut lines = Vec::from_iter(self.finish());
+        lines.extend(self.feed(&next));
         lines
     }
 
@@ -80,6 +114,7 @@ impl Lines {
             discarded.append(bytes);
             self.discarding = Some(discarded);
         } else {
+            json::reserve(&mut self.line, bytes.len());
             self.line.extend_from_slice(bytes);
         }
     }
@@ -248,6 +283,44 @@ mod tests {
             for cut in cuts.iter().cycle() {
                 let (now, later) = rest.split_at(rest.len().min(*cut));
                 found.extend(lines.feed(now));
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            found.extend(lines.finish());
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn a_long_line_is_the_same_when_it_is_read_in_place(
+            pieces in proptest::collection::vec("[a\r\n]{0,3}|[xy]{200,300}", 0..8),
+            cuts in proptest::collection::vec(1usize..400_000, 1..40),
+            limit in 60_000usize..800_000,
+        ) {
+            let bytes = pieces
+                .iter()
+                .map(|piece| if piece.len() > 3 { piece.repeat(700) } else { piece.clone() })
+                .collect::<String>()
+                .into_bytes();
+            let mut whole = Lines::new(limit);
+            let mut expected = whole.feed(&bytes);
+            expected.extend(whole.finish());
+            let mut lines = Lines::new(limit);
+            let (mut found, mut rest) = (Vec::new(), &bytes[..]);
+            for cut in cuts.iter().cycle() {
+                let (mut now, mut later) = rest.split_at(rest.len().min(*cut));
+                let in_place = lines.rest().map(|mut room| {
+                    let length = now.len().min(room.remaining_mut());
+                    (now, later) = rest.split_at(length);
+                    room.put_slice(now);
+                    length
+                });
+                found.extend(match in_place {
+                    Some(length) => lines.grown(length),
+                    None => lines.feed(now),
+                });
+                prop_assert!(lines.buffered() <= limit.max(2 * ENDS));
                 rest = later;
                 if rest.is_empty() {
                     break;

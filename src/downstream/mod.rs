@@ -46,6 +46,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{ServerConfig, Transport};
+use crate::json::Json;
 use exchange::Exchange;
 pub use tools::DownstreamTool;
 
@@ -416,7 +417,7 @@ impl Connection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Box<RawValue>, CallFailure> {
+    ) -> Result<Json, CallFailure> {
         let result = match &*self.0.link {
             Link::Stdio(process) if self.0.calls_directly => {
                 direct::call(process, &self.0.exchange, tool, &arguments).await?
@@ -537,9 +538,7 @@ fn result_type(result: &str) -> Option<String> {
         #[serde(borrow, default, rename = "resultType")]
         result_type: Option<&'a RawValue>,
     }
-    if !result.contains("\"resultType\"") {
-        return None;
-    }
+    memchr::memmem::find(result.as_bytes(), b"\"resultType\"")?;
     let Tagged { result_type } = serde_json::from_str(result).ok()?;
     serde_json::from_str(result_type?.get()).ok()
 }

@@ -11,27 +11,6 @@ pub(super) fn looks_like_a_message(json: &[u8]) -> bool {
     Keys::new(json).any(|(key, _)| matches!(key, b"jsonrpc" | b"id" | b"result" | b"error"))
 }
 
-/// Whether arrays and objects nest deeper than the limit. The text is valid JSON.
-pub(super) fn nests_deeper(json: &[u8], limit: usize) -> bool {
-    let mut depth = 0;
-    let mut i = 0;
-    while let Some(&byte) = json.get(i) {
-        match byte {
-            b'"' => i = end_of_string(json, i).unwrap_or(json.len()),
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
-            b'}' | b']' => depth -= 1,
-            _ => {}
-        }
-        i += 1;
-    }
-    false
-}
-
 /// The index of the quote that closes the string opened at `open`.
 fn end_of_string(json: &[u8], open: usize) -> Option<usize> {
     let mut i = open + 1;

@@ -31,6 +31,7 @@ use super::exchange::{Exchange, lock};
 use super::line::{Line, Lines};
 use super::wire::{self, Incoming};
 use crate::config::Secret;
+use crate::pipe;
 use crate::watchdog;
 
 /// What the official SDKs pass on to a server; everything else may hold secrets.
@@ -310,8 +311,24 @@ async fn write(
 async fn read(mut stdout: ChildStdout, exchange: Arc<Exchange>, mute: CancellationToken) {
     let mut lines = Lines::new(exchange.message_limit());
     let mut chunk = vec![0; CHUNK];
-    while let Ok(length @ 1..) = stdout.read(&mut chunk).await {
-        for line in lines.feed(&chunk[..length]) {
+    let mut is_wide = false;
+    loop {
+        let found = if let Some(mut rest) = lines.rest() {
+            if !is_wide {
+                pipe::widen(&stdout);
+                is_wide = true;
+            }
+            let Ok(length @ 1..) = stdout.read_buf(&mut rest).await else {
+                break;
+            };
+            lines.grown(length)
+        } else {
+            let Ok(length @ 1..) = stdout.read(&mut chunk).await else {
+                break;
+            };
+            lines.feed(&chunk[..length])
+        };
+        for line in found {
             for incoming in line.into_incoming() {
                 exchange.receive(incoming).await;
             }

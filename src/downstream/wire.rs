@@ -6,15 +6,15 @@
 //! understood by us.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
 use rmcp::model::RequestId;
 use serde::Deserialize;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::scan;
+use crate::json::{self, Json, Scanner};
 
 /// How deep an answer may nest; the same bound holds everywhere in ptc-mcp.
 const MAX_DEPTH: usize = 512;
@@ -35,7 +35,7 @@ const MAX_ERROR_MESSAGE: usize = 16 * 1024;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Incoming {
     /// The `result` of a response, as written.
-    Result { id: RequestId, result: String },
+    Result { id: RequestId, result: Json },
     /// A JSON-RPC error. Without an id when the server could not read ours.
     Error {
         id: Option<RequestId>,
@@ -55,23 +55,21 @@ pub(super) enum Incoming {
 /// Reads one line, event or body: a message, several of them, a batch, or none.
 pub(super) fn decode(bytes: Vec<u8>) -> Vec<Incoming> {
     // Invalid UTF-8 inside a string spoils that string at most, so it is replaced, not refused.
-    let mut text = String::from_utf8(bytes)
+    let text = String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    let mut found = classify(&text);
+    let found = classify(&text);
     // The usual case is one response a line, and it may be huge: its text is moved, not copied.
-    if let [Found::Result { id, range }] = &mut found[..] {
+    if let [Found::Result { id, range }] = &found[..] {
         let (id, range) = (id.clone(), range.clone());
-        text.truncate(range.end);
-        text.drain(..range.start);
-        text.shrink_to_fit();
-        return vec![Incoming::Result { id, result: text }];
+        let result = Json::part(text, range);
+        return vec![Incoming::Result { id, result }];
     }
     found
         .into_iter()
         .map(|found| match found {
             Found::Result { id, range } => Incoming::Result {
                 id,
-                result: text[range].to_owned(),
+                result: text[range].to_owned().into(),
             },
             Found::Other(incoming) => incoming,
         })
@@ -101,7 +99,7 @@ fn classify(text: &str) -> Vec<Found> {
     {
         let start = at + offset;
         let rest = &text[start..];
-        if let Some((envelope, length)) = prefix::<Envelope<'_>>(rest) {
+        if let Some((envelope, length)) = Envelope::prefix(rest) {
             at = start + length;
             if let Some(message) = envelope.read(&text[start..at], start) {
                 note(&mut found, &text[noise_start..start]);
@@ -133,17 +131,6 @@ pub(super) fn next_start(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     (0..bytes.len())
         .find(|&i| bytes[i] == b'{' && bytes[i + 1..].trim_ascii_start().first() == Some(&b'"'))
-}
-
-/// One value at the start of the text, and its length.
-fn prefix<'a, T: Deserialize<'a>>(text: &'a str) -> Option<(T, usize)> {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<T>();
-    let value = stream.next()?.ok()?;
-    Some((value, stream.byte_offset()))
-}
-
-fn offset_in(whole: &str, part: &str) -> usize {
-    part.as_ptr() as usize - whole.as_ptr() as usize
 }
 
 /// The beginning of a server's words, for a log line or a reason.
@@ -218,36 +205,52 @@ fn broken_json(text: &str) -> String {
 #[derive(Default)]
 struct Envelope<'a> {
     versioned: bool,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    result: Option<&'a str>,
+    /// How many levels the result has.
+    depth: usize,
+    error: Option<&'a str>,
 }
 
-impl Envelope<'_> {
+impl<'a> Envelope<'a> {
+    /// The object at the start of the text, and its length.
+    fn prefix(text: &'a str) -> Option<(Self, usize)> {
+        let mut envelope = Self::default();
+        let mut scanner = Scanner::new(text);
+        scanner.object(|key, value, depth| match key {
+            "\"jsonrpc\"" => envelope.versioned = true,
+            "\"id\"" => envelope.id = Some(value),
+            "\"method\"" => envelope.method = Some(value),
+            "\"result\"" => (envelope.result, envelope.depth) = (Some(value), depth),
+            "\"error\"" => envelope.error = Some(value),
+            _ => {}
+        })?;
+        Some((envelope, scanner.position()))
+    }
+
     /// The message that this object is, or `None` if it is some other object.
-    fn read(&self, object: &str, place: usize) -> Option<Found> {
+    fn read(&self, object: &str, start: usize) -> Option<Found> {
         let broken = |id, why: String| Some(Found::Other(Incoming::Broken { id, why }));
-        let id = self.id.and_then(|raw| read_id(raw.get()));
+        let id = self.id.and_then(read_id);
         if let Some(method) = self.method {
             // An object with a method but no version is somebody's log record.
-            let method = serde_json::from_str(method.get()).ok()?;
+            let method = serde_json::from_str(method).ok()?;
             let message = object.to_owned();
             let call = Incoming::Call { method, message };
             return self.versioned.then_some(Found::Other(call));
         }
-        let result = self.result.map(RawValue::get);
-        let error = self.error.map(RawValue::get).filter(|raw| *raw != "null");
-        match (result, error, id) {
+        let error = self.error.filter(|raw| *raw != "null");
+        match (self.result, error, id) {
             (None | Some("null"), Some(error), id) => (self.versioned || error.starts_with('{'))
                 .then(|| Found::Other(read_error(id, error))),
             (Some(result), None, Some(id)) => {
-                if scan::nests_deeper(result.as_bytes(), MAX_DEPTH) {
+                if self.depth > MAX_DEPTH {
                     let why = format!("it is nested more than {MAX_DEPTH} levels deep");
                     return broken(Some(id), why);
                 }
-                let start = place + offset_in(object, result);
-                let range = start..start + result.len();
+                let range = json::place(object, result);
+                let range = start + range.start..start + range.end;
                 Some(Found::Result { id, range })
             }
             (Some(_), Some(_), id) => broken(id, "it has both a result and an error".into()),
@@ -255,36 +258,6 @@ impl Envelope<'_> {
             (Some(_), None, None) => broken(None, "it has no id".into()),
             (None, None, id) => broken(id, "it has neither a result nor an error".into()),
         }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Envelope<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
-                let mut envelope = Envelope::default();
-                while let Some(key) = map.next_key::<&RawValue>()? {
-                    let value = map.next_value::<&RawValue>()?;
-                    match key.get() {
-                        "\"jsonrpc\"" => envelope.versioned = true,
-                        "\"id\"" => envelope.id = Some(value),
-                        "\"method\"" => envelope.method = Some(value),
-                        "\"result\"" => envelope.result = Some(value),
-                        "\"error\"" => envelope.error = Some(value),
-                        _ => {}
-                    }
-                }
-                Ok(envelope)
-            }
-        }
-        deserializer.deserialize_map(Members)
     }
 }
 
@@ -306,7 +279,7 @@ mod tests {
     use super::*;
 
     fn result(id: i64, result: &str) -> Incoming {
-        let (id, result) = (RequestId::Number(id), result.to_owned());
+        let (id, result) = (RequestId::Number(id), result.to_owned().into());
         Incoming::Result { id, result }
     }
 
@@ -392,7 +365,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":"x","result":3}"#,
             vec![Incoming::Result {
                 id: RequestId::String("x".into()),
-                result: "3".into(),
+                result: "3".to_owned().into(),
             }],
         );
         // Errors.

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use super::pipes::Channel;
 use crate::channel::{self, ChannelError, ChildMessage};
+use crate::pipe;
 use crate::report::ProgramError;
 use crate::sandbox::{Child, Sandbox, SandboxError};
 
@@ -344,6 +345,7 @@ async fn try_to_stand(sandbox: &Sandbox) -> Result<Standing, NotStanding> {
         let reason = "its pipes are gone".to_owned();
         return Err(SandboxError::Start { reason }.into());
     };
+    pipe::widen(&to_child);
     let mut channel = Channel::new(from_child, to_child);
     let first = async {
         // Should it end before it has read, what follows says so.

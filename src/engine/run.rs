@@ -372,7 +372,10 @@ async fn help(registry: &Registry, id: u64, name: &str, arguments: &RawValue) ->
         Err(error) => Err(format!("{name}(): its arguments cannot be read: {error}")),
     };
     match answer.map(|value| serde_json::value::to_raw_value(&value)) {
-        Ok(Ok(value)) => HostMessage::Return { id, value },
+        Ok(Ok(value)) => HostMessage::Return {
+            id,
+            value: value.into(),
+        },
         Ok(Err(error)) => HostMessage::Raise {
             id,
             message: error.to_string(),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::compare::Reference;
-use super::json::{Kind, decode, elements, kind, member};
+use super::json::{Cursor, Kind, decode, kind, member};
 
 /// The longest media type, URI or block type that a note quotes, in characters.
 const MAX_QUOTED: usize = 512;
@@ -57,41 +57,83 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The blocks of `content`, in order. Absent and `null` are no blocks.
+/// The blocks of the `content` that begins at the cursor, in order; it is passed. `null` is no
+/// blocks.
 ///
 /// A block whose text cannot be had is an error, since leaving it out would lose text; a block
 /// that is known to be something else leaves its note, however little it tells.
-pub(super) fn blocks(content: Option<&str>) -> Result<Vec<Block<'_>>, String> {
-    let Some(content) = content else {
-        return Ok(Vec::new());
-    };
-    match kind(content) {
-        Some(Kind::Null) => Ok(Vec::new()),
-        Some(Kind::Array) => elements(content)
-            .enumerate()
-            .map(|(index, block)| {
-                self::block(block).map_err(|what| format!("content[{index}]{what}"))
-            })
-            .collect(),
-        _ => Err(format!("its content is {}, not a list", article(content))),
+pub(super) fn blocks<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<Block<'a>>, String> {
+    if cursor.peek() != Some(b'[') {
+        return match cursor.next().unwrap_or_default() {
+            "null" => Ok(Vec::new()),
+            other => Err(format!("its content is {}, not a list", article(other))),
+        };
+    }
+    cursor.step();
+    let mut blocks = Ok(Vec::new());
+    let mut index = 0;
+    while !matches!(cursor.peek(), None | Some(b']')) {
+        // What is behind a block that cannot be read has to be passed all the same.
+        let block = block(cursor);
+        match (&mut blocks, block) {
+            (Ok(blocks), Ok(block)) => blocks.push(block),
+            (Ok(_), Err(what)) => blocks = Err(format!("content[{index}]{what}")),
+            (Err(_), _) => {}
+        }
+        index += 1;
+    }
+    cursor.step();
+    blocks
+}
+
+/// The members of a block that any type has, of duplicates the last ones.
+#[derive(Default)]
+struct Members<'a> {
+    block_type: Option<&'a str>,
+    text: Option<&'a str>,
+    resource: Option<&'a str>,
+    uri: Option<&'a str>,
+    mime_type: Option<&'a str>,
+}
+
+impl<'a> Members<'a> {
+    /// One pass, since a block may be most of a large result.
+    fn read(cursor: &mut Cursor<'a>) -> Self {
+        let mut members = Self::default();
+        cursor.step();
+        while let (Some(key), Some(value)) = (cursor.next(), cursor.next()) {
+            match &*decode(key) {
+                "type" => members.block_type = Some(value),
+                "text" => members.text = Some(value),
+                "resource" => members.resource = Some(value),
+                "uri" => members.uri = Some(value),
+                "mimeType" => members.mime_type = Some(value),
+                _ => {}
+            }
+        }
+        cursor.step();
+        members
     }
 }
 
-fn block(block: &str) -> Result<Block<'_>, String> {
-    if kind(block) != Some(Kind::Object) {
-        return Err(format!(" is {}, not an object", article(block)));
+fn block<'a>(cursor: &mut Cursor<'a>) -> Result<Block<'a>, String> {
+    if cursor.peek() != Some(b'{') {
+        let other = cursor.next().unwrap_or_default();
+        return Err(format!(" is {}, not an object", article(other)));
     }
-    let Some(block_type) = member(block, "type").filter(|t| is_string(t)).map(decode) else {
+    let members = Members::read(cursor);
+    let Some(block_type) = members.block_type.filter(|t| is_string(t)).map(decode) else {
         return Err(".type is not a string".to_owned());
     };
+    let string = |member: Option<&'a str>| member.filter(|value| is_string(value));
     match &*block_type {
-        "text" => match member(block, "text") {
+        "text" => match members.text {
             Some(literal) if is_string(literal) => Ok(Block::Text(Text::new(literal))),
             Some(other) => Err(format!(".text is {}, not a string", article(other))),
             None => Err(".text is missing".to_owned()),
         },
         "resource" => {
-            let resource = member(block, "resource");
+            let resource = members.resource;
             match resource.and_then(|resource| string_member(resource, "text")) {
                 Some(literal) => Ok(Block::Text(Text::new(literal))),
                 None => Ok(omitted(
@@ -100,8 +142,8 @@ fn block(block: &str) -> Result<Block<'_>, String> {
                 )),
             }
         }
-        "resource_link" => Ok(omitted("resource_link", string_member(block, "uri"))),
-        "image" | "audio" => Ok(omitted(&block_type, string_member(block, "mimeType"))),
+        "resource_link" => Ok(omitted("resource_link", string(members.uri))),
+        "image" | "audio" => Ok(omitted(&block_type, string(members.mime_type))),
         unknown => Ok(omitted(&quoted(unknown), None)),
     }
 }

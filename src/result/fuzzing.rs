@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use serde_json::value::RawValue;
+
 use super::*;
 
 const UNLIMITED: Expectation<'static> = Expectation {
@@ -30,7 +32,7 @@ pub(crate) fn parse_result(bytes: &[u8]) {
     };
     for wrap in WRAPS {
         let expect = Expectation { wrap, ..UNLIMITED };
-        match value_of(raw, &expect) {
+        match value_of(raw.into(), &expect) {
             Ok(parsed) => {
                 let delivered = parsed.value.get();
                 assert!(is_json(delivered), "{delivered}");
@@ -75,7 +77,7 @@ pub(crate) fn unwrap_result(bytes: &[u8]) {
             blocks.join(",")
         );
         let raw = RawValue::from_string(raw).expect("its pieces are JSON");
-        match value_of(&raw, &Expectation { wrap, ..UNLIMITED }) {
+        match value_of(raw.into(), &Expectation { wrap, ..UNLIMITED }) {
             Ok(parsed) => Some(parsed.value.get().to_owned()),
             Err(ToolError::Unreadable { .. }) => None,
             Err(other) => panic!("{other}"),
@@ -142,8 +144,13 @@ fn readings(delivered: &str) -> Vec<(String, Vec<String>)> {
     readings
 }
 
+fn blocks_of(result: &str) -> Result<Vec<Block<'_>>, String> {
+    let content = member(result, "content").unwrap_or("null");
+    blocks(&mut Cursor::new(content))
+}
+
 fn no_text_is_lost(result: &str, delivered: &str) {
-    let blocks = blocks(member(result, "content")).expect("it has been read");
+    let blocks = blocks_of(result).expect("it has been read");
     let structured = member(result, "structuredContent").filter(|json| *json != "null");
     let holds = readings(delivered).iter().any(|(value, notes)| {
         let Some(told) = left_out(&blocks, notes) else {
@@ -221,7 +228,7 @@ fn tells_all(value: &str, blocks: &[Block<'_>], told: &[&str]) -> bool {
 }
 
 fn the_limit_is_exact(raw: &RawValue, expect: &Expectation<'_>, delivered: &str) {
-    let under = |limit| value_of(raw, &Expectation { limit, ..*expect });
+    let under = |limit| value_of(raw.into(), &Expectation { limit, ..*expect });
     let fits = under(delivered.len()).expect("it fits");
     assert_eq!(fits.value.get(), delivered);
     match under(delivered.len() - 1) {
@@ -235,7 +242,7 @@ fn the_limit_is_exact(raw: &RawValue, expect: &Expectation<'_>, delivered: &str)
 
 fn a_declared_schema_asks_for_structured_content(raw: &RawValue, expect: &Expectation<'_>) {
     let declared = value_of(
-        raw,
+        raw.into(),
         &Expectation {
             declares_schema: true,
             ..*expect
@@ -256,7 +263,7 @@ fn a_schema_holds_or_is_said_to_be_violated(
     delivered: &str,
 ) {
     let under = value_of(
-        raw,
+        raw.into(),
         &Expectation {
             schema: Some(&SCHEMA),
             declares_schema: true,
@@ -279,7 +286,7 @@ fn a_schema_holds_or_is_said_to_be_violated(
 }
 
 fn the_words_are_the_servers(result: &str, details: &str) {
-    let blocks = blocks(member(result, "content")).expect("it has been read");
+    let blocks = blocks_of(result).expect("it has been read");
     let words: Vec<_> = texts(&blocks)
         .map(|text| text.text.trim())
         .filter(|text| !text.is_empty())

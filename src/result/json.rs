@@ -1,12 +1,12 @@
 //! JSON as text: cutting it into pieces without building a tree.
 //!
-//! Everything here but [`is_json`] expects text that a JSON parser has already accepted, and
+//! Everything here but [`is_json`] and [`json_depth`] expects text that a JSON parser has already accepted, and
 //! answers with slices of it. It knows no MCP and compares nothing. Nothing here recurses, so
 //! nesting costs no stack.
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
+use crate::json::{depth, plain_end, reserve, unescaped};
 
 /// The whitespace that JSON allows around a value, in Python's `json` and in serde_json alike.
 /// A byte order mark is not among it.
@@ -18,8 +18,14 @@ pub(super) fn trim(text: &str) -> &str {
 
 /// Whether `text` is one JSON value. Unlike Python's `json`, this refuses `NaN` and `Infinity`.
 pub(super) fn is_json(text: &str) -> bool {
+    json_depth(text).is_some()
+}
+
+/// How many levels of arrays and objects a text has that is one JSON value.
+pub(super) fn json_depth(text: &str) -> Option<usize> {
     // Most texts are prose, and their first character gives them away.
-    kind(text).is_some() && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    kind(text)?;
+    depth(text)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +147,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Of an array or an object; of anything else there is nothing inside.
-    fn inside(text: &'a str) -> Self {
+    pub(super) fn inside(text: &'a str) -> Self {
         let mut cursor = Self::new(text);
         match cursor.peek() {
             Some(b'{' | b'[') => cursor.at += 1,
@@ -172,7 +178,9 @@ impl<'a> Cursor<'a> {
         scalar
     }
 
-    fn next(&mut self) -> Option<&'a str> {
+    /// The value that begins here, or the key; `None` at the end of the array or object, which is
+    /// not passed.
+    pub(super) fn next(&mut self) -> Option<&'a str> {
         let first = self.peek()?;
         let bytes = self.text.as_bytes();
         let start = self.at;
@@ -198,14 +206,15 @@ fn scalar_end(bytes: &[u8], start: usize) -> usize {
 /// One past the closing quote of the string that opens at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
+    loop {
+        at = plain_end(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => return at + 1,
+            Some(b'\\') => at += 2,
+            Some(_) => at += 1,
+            None => return bytes.len(),
         }
     }
-    bytes.len()
 }
 
 fn nested_end(bytes: &[u8], start: usize) -> usize {
@@ -265,14 +274,34 @@ pub(super) fn unquoted(literal: &str) -> &str {
 
 fn decode_with(literal: &str, surrogate: impl Fn(u16, &mut Vec<u8>)) -> Cow<'_, [u8]> {
     let inner = unquoted(literal).as_bytes();
-    if !inner.contains(&b'\\') {
+    let Some(first) = memchr::memchr(b'\\', inner) else {
         return Cow::Borrowed(inner);
-    }
-    let mut out = Vec::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(backslash) = rest.iter().position(|b| *b == b'\\') {
-        out.extend_from_slice(&rest[..backslash]);
-        rest = &rest[backslash..];
+    };
+    let mut out = Vec::new();
+    // The end of a run between two escapes is copied with what follows it, and then taken back.
+    reserve(&mut out, inner.len() + RUN);
+    out.extend_from_slice(&inner[..first]);
+    let mut rest = &inner[first..];
+    loop {
+        while let Some(run) = rest.first_chunk::<RUN>() {
+            out.extend_from_slice(run);
+            let backslash = unescaped(*run);
+            out.truncate(out.len() - (RUN - backslash));
+            rest = &rest[backslash..];
+            if backslash < RUN {
+                break;
+            }
+        }
+        if rest.first() != Some(&b'\\') {
+            // Less than a run is left.
+            let backslash = rest.iter().position(|byte| *byte == b'\\');
+            let (run, escape) = rest.split_at(backslash.unwrap_or(rest.len()));
+            out.extend_from_slice(run);
+            rest = escape;
+            if rest.is_empty() {
+                break;
+            }
+        }
         if let Some(unit) = unicode_escape(rest) {
             rest = &rest[6..];
             let low = unicode_escape(rest).filter(|low| (0xdc00..0xe000).contains(low));
@@ -302,9 +331,11 @@ fn decode_with(literal: &str, surrogate: impl Fn(u16, &mut Vec<u8>)) -> Cow<'_, 
         }
         rest = rest.get(2..).unwrap_or_default();
     }
-    out.extend_from_slice(rest);
     Cow::Owned(out)
 }
+
+/// How many bytes of a string are copied at a time where escapes are near.
+const RUN: usize = 8;
 
 /// The code unit of the `\uXXXX` with which `bytes` begins.
 fn unicode_escape(bytes: &[u8]) -> Option<u16> {
@@ -312,23 +343,29 @@ fn unicode_escape(bytes: &[u8]) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// The size of a JSON text without the white space between its tokens.
-pub(super) fn compact_bytes(json: &str) -> usize {
-    let (mut in_string, mut escaped) = (false, false);
-    let counts = |byte: &u8| {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
+/// The size of a JSON text without the white space between its tokens, and how many levels of
+/// arrays and objects it has.
+pub(super) fn measure(json: &str) -> (usize, usize) {
+    let bytes = json.as_bytes();
+    let (mut at, mut white) = (0, 0);
+    let (mut depth, mut deepest) = (0usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = string_end(bytes, at);
+                continue;
             }
-            return true;
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b' ' | b'\t' | b'\n' | b'\r' => white += 1,
+            _ => {}
         }
-        in_string = *byte == b'"';
-        !byte.is_ascii_whitespace()
-    };
-    json.as_bytes().iter().copied().filter(counts).count()
+        at += 1;
+    }
+    (bytes.len() - white, deepest)
 }
 
 #[cfg(test)]

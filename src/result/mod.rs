@@ -17,15 +17,15 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use crate::json::{Json, place};
 use crate::tool::ToolError;
 
 use compare::Reference;
 use content::{Block, Text, article, blocks};
 use json::{
-    Kind, decode, elements, first_key, is_deeper_than, is_json, is_key, kind, leaves, member,
-    members, trim, unquoted,
+    Cursor, Kind, decode, elements, first_key, is_deeper_than, is_json, is_key, json_depth, kind,
+    leaves, measure, member, members, trim, unquoted,
 };
 
 pub use schema::OutputSchema;
@@ -71,7 +71,7 @@ pub fn tree(json: &str) -> Option<Value> {
 
 #[derive(Debug)]
 pub struct Parsed {
-    pub value: Box<RawValue>,
+    pub value: Json,
     /// Whether this result carried `_meta.fastmcp.wrap_result`.
     pub marked: bool,
     /// The size of what a client shows a model that called the tool itself: the structured content,
@@ -79,39 +79,65 @@ pub struct Parsed {
     pub shown_bytes: usize,
 }
 
-/// Turns the `result` of a `tools/call` answer into the value that the program receives.
-pub fn value_of(raw: &RawValue, expect: &Expectation<'_>) -> Result<Parsed, ToolError> {
-    let unreadable = |reason: String| ToolError::Unreadable {
-        tool: expect.tool.to_owned(),
-        reason,
+/// Turns the `result` of a `tools/call` answer into the value that the program receives. The value
+/// is moved out of what the server wrote: a large one is never copied.
+pub fn value_of(raw: Json, expect: &Expectation<'_>) -> Result<Parsed, ToolError> {
+    let read = Read::of(raw.get(), expect)?;
+    let (marked, shown_bytes) = (read.marked, read.shown_bytes);
+    let value = match read.value {
+        Piece::Within(value) => {
+            let place = place(raw.get(), value);
+            raw.within(place)
+        }
+        Piece::Own(value) => value,
     };
-    let envelope = Envelope::read(raw.get()).map_err(unreadable)?;
-    let blocks = blocks(envelope.content).map_err(unreadable)?;
-    if envelope.is_error {
-        return Err(ToolError::Failed {
-            tool: expect.tool.to_owned(),
-            details: error_details(&blocks, expect.limit),
-        });
-    }
-    let shown_bytes = match envelope.structured {
-        Some(structured) => json::compact_bytes(structured),
-        None => blocks.iter().map(Block::shown_bytes).sum(),
-    };
-    let delivery = match structured(&envelope, expect)? {
-        Some(structured) => from_structured(structured, &blocks, envelope.marked, expect.wrap),
-        None => from_texts(&blocks),
-    };
-    let value = delivery.map_err(unreadable)?.into_json(expect)?;
     Ok(Parsed {
         value,
-        marked: envelope.marked,
+        marked,
         shown_bytes,
     })
 }
 
-/// The members of a `CallToolResult` that matter here, as slices of its text.
+/// [`Parsed`], before its value is taken out of the result.
+struct Read<'a> {
+    value: Piece<'a>,
+    marked: bool,
+    shown_bytes: usize,
+}
+
+impl<'a> Read<'a> {
+    fn of(result: &'a str, expect: &Expectation<'_>) -> Result<Self, ToolError> {
+        let unreadable = |reason: String| ToolError::Unreadable {
+            tool: expect.tool.to_owned(),
+            reason,
+        };
+        let envelope = Envelope::read(result).map_err(unreadable)?;
+        let blocks = envelope.content.map_err(unreadable)?;
+        if envelope.is_error {
+            return Err(ToolError::Failed {
+                tool: expect.tool.to_owned(),
+                details: error_details(&blocks, expect.limit),
+            });
+        }
+        let (shown_bytes, depth) = match envelope.structured {
+            Some(structured) => measure(structured),
+            None => (blocks.iter().map(Block::shown_bytes).sum(), 0),
+        };
+        let delivery = match structured(envelope.structured, depth, expect)? {
+            Some(structured) => from_structured(structured, &blocks, envelope.marked, expect.wrap),
+            None => from_texts(blocks),
+        };
+        Ok(Self {
+            value: delivery.map_err(unreadable)?.into_piece(expect)?,
+            marked: envelope.marked,
+            shown_bytes,
+        })
+    }
+}
+
+/// The members of a `CallToolResult` that matter here.
 struct Envelope<'a> {
-    content: Option<&'a str>,
+    content: Result<Vec<Block<'a>>, String>,
     structured: Option<&'a str>,
     is_error: bool,
     marked: bool,
@@ -123,14 +149,20 @@ impl<'a> Envelope<'a> {
             return Err(format!("the result is {}, not an object", article(result)));
         }
         let mut envelope = Self {
-            content: None,
+            content: Ok(Vec::new()),
             structured: None,
             is_error: false,
             marked: false,
         };
-        for (key, value) in members(result) {
-            match &*decode(key) {
-                "content" => envelope.content = Some(value),
+        let mut cursor = Cursor::inside(result);
+        while let Some(key) = cursor.next() {
+            let key = decode(key);
+            if key == "content" {
+                envelope.content = blocks(&mut cursor);
+                continue;
+            }
+            let Some(value) = cursor.next() else { break };
+            match &*key {
                 "structuredContent" => envelope.structured = Some(value),
                 "isError" => {
                     envelope.is_error = match value {
@@ -175,12 +207,14 @@ fn error_details(blocks: &[Block<'_>], limit: usize) -> String {
     details
 }
 
-/// R9. The structured content, once it is known to be what the tool declared.
+/// R9. The structured content, which nests `depth` levels, once it is known to be what the tool
+/// declared.
 ///
 /// An explicit `null` is no structured content, as servers write it that serialize absent fields;
 /// unless a declared schema allows `null`.
 fn structured<'a>(
-    envelope: &Envelope<'a>,
+    structured: Option<&'a str>,
+    depth: usize,
     expect: &Expectation<'_>,
 ) -> Result<Option<&'a str>, ToolError> {
     let mismatch = |violation: String| ToolError::SchemaMismatch {
@@ -188,12 +222,12 @@ fn structured<'a>(
         violation,
     };
     let missing = || mismatch("structuredContent is missing".to_owned());
-    let structured = match envelope.structured {
+    let structured = match structured {
         Some(structured) => structured,
         None if expect.declares_schema => return Err(missing()),
         None => return Ok(None),
     };
-    if is_deeper_than(structured, MAX_DEPTH) {
+    if depth > MAX_DEPTH {
         return Err(ToolError::Unreadable {
             tool: expect.tool.to_owned(),
             reason: too_deep("its structuredContent"),
@@ -232,28 +266,31 @@ fn from_structured<'a>(
     });
     let Some(wrapped) = wrapped else {
         return Ok(Delivery {
-            value: structured.into(),
+            value: Piece::Within(structured),
             notes: notes_beside(blocks, &[whole], structured),
         });
     };
     let inner = Reference::new(wrapped);
     let decoded = match kind(wrapped) {
-        Some(Kind::String) => Some(decode(wrapped)).filter(|text| is_json(text)),
+        Some(Kind::String) => {
+            let text = decode(wrapped);
+            json_depth(&text).map(|depth| (text, depth))
+        }
         _ => None,
     };
-    let Some(decoded) = decoded else {
+    let Some((decoded, depth)) = decoded else {
         return Ok(Delivery {
-            value: wrapped.into(),
+            value: Piece::Within(wrapped),
             notes: notes_beside(blocks, &[inner], wrapped),
         });
     };
-    if is_deeper_than(&decoded, MAX_DEPTH) {
+    if depth > MAX_DEPTH {
         return Err(too_deep("the JSON in its result"));
     }
     let value = trim(&decoded);
     Ok(Delivery {
         notes: notes_beside(blocks, &[inner, Reference::new(value)], value),
-        value: value.to_owned().into(),
+        value: Piece::trimmed(decoded),
     })
 }
 
@@ -326,55 +363,71 @@ fn take_out<'a>(blocks: &mut Vec<&Block<'_>>, elements: impl Iterator<Item = &'a
 }
 
 /// R5.
-fn from_texts<'a>(blocks: &'a [Block<'a>]) -> Result<Delivery<'a>, String> {
-    let texts: Vec<_> = texts(blocks).collect();
-    let value = match texts.as_slice() {
-        [] => "null".into(),
-        [text] => json_or(&text.text, || text.literal.into())?,
+fn from_texts(blocks: Vec<Block<'_>>) -> Result<Delivery<'_>, String> {
+    let is_text = |block: &Block<'_>| matches!(block, Block::Text(_));
+    let omitted = |blocks: &[Block<'_>]| {
+        let omitted = blocks.iter().filter(|block| !is_text(block));
+        omitted.map(Block::note).collect()
+    };
+    let value = match texts(&blocks).count() {
+        0 => Piece::Own("null".to_owned().into()),
+        1 => {
+            let notes = omitted(&blocks);
+            let value = texts_of(blocks).next().map(json_or_literal);
+            return Ok(Delivery {
+                value: value.expect("it was counted")?,
+                notes,
+            });
+        }
         _ => {
-            let mut json = texts.iter().filter(|text| is_json(&text.text));
+            let is_sole_json = |block: &Block<'_>| match block {
+                Block::Text(text) => is_json(&text.text),
+                Block::Omitted(_) => false,
+            };
+            let mut json = (0..blocks.len()).filter(|&index| is_sole_json(&blocks[index]));
             if let (Some(sole), None) = (json.next(), json.next()) {
+                let mut blocks = blocks;
+                let value = texts_of(vec![blocks.remove(sole)])
+                    .next()
+                    .map(json_or_literal);
                 return Ok(Delivery {
-                    value: json_or(&sole.text, || sole.literal.into())?,
-                    notes: blocks
-                        .iter()
-                        .filter(|block| !matches!(block, Block::Text(text) if std::ptr::eq(text, *sole)))
-                        .map(Block::note)
-                        .collect(),
+                    value: value.expect("it is a text")?,
+                    notes: blocks.iter().map(Block::note).collect(),
                 });
             }
+            let texts: Vec<_> = texts(&blocks).collect();
             let joined = texts
                 .iter()
                 .map(|text| &*text.text)
                 .collect::<Vec<_>>()
                 .join("\n");
-            json_or(&joined, || joined_literal(&texts).into())?
-                .into_owned()
-                .into()
+            match json_depth(&joined) {
+                None => Piece::Own(joined_literal(&texts).into()),
+                Some(depth) if depth > MAX_DEPTH => return Err(too_deep("the JSON in its text")),
+                Some(_) => Piece::trimmed(joined.into()),
+            }
         }
     };
     Ok(Delivery {
         value,
-        notes: blocks
-            .iter()
-            .filter(|block| matches!(block, Block::Omitted(_)))
-            .map(Block::note)
-            .collect(),
+        notes: omitted(&blocks),
+    })
+}
+
+fn texts_of<'a>(blocks: Vec<Block<'a>>) -> impl Iterator<Item = Text<'a>> {
+    blocks.into_iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text),
+        Block::Omitted(_) => None,
     })
 }
 
 /// A text's JSON, else its literal.
-fn json_or<'a>(
-    text: &'a str,
-    literal: impl FnOnce() -> Cow<'a, str>,
-) -> Result<Cow<'a, str>, String> {
-    if !is_json(text) {
-        return Ok(literal());
+fn json_or_literal(text: Text<'_>) -> Result<Piece<'_>, String> {
+    match json_depth(&text.text) {
+        None => Ok(Piece::Within(text.literal)),
+        Some(depth) if depth > MAX_DEPTH => Err(too_deep("the JSON in its text")),
+        Some(_) => Ok(Piece::trimmed(text.text)),
     }
-    if is_deeper_than(text, MAX_DEPTH) {
-        return Err(too_deep("the JSON in its text"));
-    }
-    Ok(trim(text).into())
 }
 
 /// The literals joined as literals, so that what cannot be decoded survives.
@@ -385,31 +438,58 @@ fn joined_literal(texts: &[&Text<'_>]) -> String {
 
 /// A value's JSON and what else the server said.
 struct Delivery<'a> {
-    value: Cow<'a, str>,
+    value: Piece<'a>,
     notes: Vec<String>,
 }
 
-impl Delivery<'_> {
+/// JSON that stands in the result, or not.
+enum Piece<'a> {
+    Within(&'a str),
+    Own(Json),
+}
+
+impl<'a> Piece<'a> {
+    /// For text that is JSON but for the white space around it.
+    fn trimmed(text: Cow<'a, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::Within(trim(text)),
+            Cow::Owned(text) => {
+                let range = place(&text, trim(&text));
+                Self::Own(Json::part(text, range))
+            }
+        }
+    }
+
+    fn get(&self) -> &str {
+        match self {
+            Self::Within(json) => json,
+            Self::Own(json) => json.get(),
+        }
+    }
+}
+
+impl<'a> Delivery<'a> {
     /// R6, R10.
-    fn into_json(self, expect: &Expectation<'_>) -> Result<Box<RawValue>, ToolError> {
-        let unreadable = |error: serde_json::Error| ToolError::Unreadable {
-            tool: expect.tool.to_owned(),
-            reason: error.to_string(),
-        };
-        let json = if self.notes.is_empty() {
-            self.value.into_owned()
+    fn into_piece(self, expect: &Expectation<'_>) -> Result<Piece<'a>, ToolError> {
+        let value = if self.notes.is_empty() {
+            self.value
         } else {
-            let notes = serde_json::to_string(&self.notes).map_err(unreadable)?;
-            with_notes(&self.value, &notes)
+            let notes =
+                serde_json::to_string(&self.notes).map_err(|error| ToolError::Unreadable {
+                    tool: expect.tool.to_owned(),
+                    reason: error.to_string(),
+                })?;
+            Piece::Own(with_notes(self.value.get(), &notes).into())
         };
-        if json.len() > expect.limit {
+        let bytes = value.get().len();
+        if bytes > expect.limit {
             return Err(ToolError::TooLarge {
                 tool: expect.tool.to_owned(),
-                bytes: json.len() as u64,
+                bytes: bytes as u64,
                 limit: expect.limit as u64,
             });
         }
-        RawValue::from_string(json).map_err(unreadable)
+        Ok(value)
     }
 }
 

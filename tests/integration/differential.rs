@@ -233,7 +233,7 @@ fn case(random: Rng) -> String {
             .unwrap_or(1 << 20),
     };
     let raw = RawValue::from_string(result.clone()).expect("what is written is JSON");
-    let got = match value_of(&raw, &expect) {
+    let got = match value_of((&*raw).into(), &expect) {
         Ok(parsed) => json!({"value": parsed.value.get()}),
         Err(error) => {
             let kind = match &error {
