@@ -88,22 +88,20 @@ impl Waiting {
     }
 }
 
-/// The child of a relay that waits for its answers in an event loop.
+/// The child of a relay that goes through asyncio: its loop and its streams.
 pub(crate) const WITH_ASYNCIO: &str = r#"
 import asyncio, json, os, sys, time
 calls = int(sys.argv[1])
 async def main():
     loop = asyncio.get_running_loop()
-    reader = os.fdopen(0, "rb", 65536)
-    waiting = None
-    def ready():
-        waiting.set_result(json.loads(reader.readline()))
-    loop.add_reader(0, ready)
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb", 0))
+    pipe, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(1, "wb", 0))
+    writer = asyncio.StreamWriter(pipe, protocol, reader, loop)
     async def echo(**arguments):
-        nonlocal waiting
-        waiting = loop.create_future()
-        os.write(1, json.dumps({"tool": "echo", "arguments": arguments}).encode() + b"\n")
-        return await waiting
+        writer.write(json.dumps({"tool": "echo", "arguments": arguments}).encode() + b"\n")
+        await writer.drain()
+        return json.loads(await reader.readline())
     assert await echo(n=-1) == {"n": -1}
     started = time.perf_counter()
     for i in range(calls):

@@ -132,6 +132,11 @@ fn private(folder: &Path) -> io::Result<()> {
             format!("'{}' is not a folder of this user's", folder.display()),
         ));
     }
+    if found.mode() & 0o022 != 0 {
+        // Who knows what they have put there.
+        let text = format!("'{}' can be changed by others", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
     if found.mode() & 0o077 != 0 {
         std::fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     }
@@ -143,15 +148,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_others_could_change_is_closed_and_a_link_is_refused() {
+    fn a_folder_that_others_see_is_closed_and_one_that_they_can_change_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a/ptc-mcp");
         private(&folder).unwrap();
         let mode = || folder.metadata().unwrap().mode() & 0o777;
         assert_eq!(mode(), 0o700);
-        std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        let set = |mode| std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        set(0o755);
         private(&folder).unwrap();
         assert_eq!(mode(), 0o700);
+        for open in [0o720, 0o702] {
+            set(open);
+            let refused = private(&folder).unwrap_err().to_string();
+            assert!(refused.contains("can be changed by others"), "{refused}");
+        }
         let link = home.path().join("link");
         std::os::unix::fs::symlink(&folder, &link).unwrap();
         let refused = private(&link).unwrap_err().to_string();

@@ -108,6 +108,9 @@ fn candidates(path: &std::ffi::OsStr) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The name of what the cache keeps of that.
+pub(super) const HALF_COMPILED: &str = "half";
+
 /// Says the code of `SOURCE`, marshalled.
 const COMPILE: &str = "
 import base64, json, marshal
@@ -117,30 +120,33 @@ print(json.dumps(base64.b64encode(marshal.dumps(code)).decode()))
 
 /// Our half of the channel as this interpreter compiles it, in the frame that `loader.py` reads.
 /// Compiling it again for each child would take as long as the interpreter's own start.
-pub(super) async fn compiled_half(interpreter: &Interpreter) -> Result<Vec<u8>, SandboxError> {
+///
+/// The second value says whether an earlier start has compiled it.
+pub(super) async fn compiled_half(
+    interpreter: &Interpreter,
+) -> Result<(Vec<u8>, bool), SandboxError> {
     use base64::Engine as _;
-    const NAME: &str = "half";
+    let decode = |text: &String| base64::engine::general_purpose::STANDARD.decode(text);
     let about = Seen::of(&interpreter.executable);
-    let kept: Option<String> = cache::read(NAME, &about);
-    let is_new = kept.is_none();
-    let text = match kept {
-        Some(text) => text,
-        None => {
-            let mut command = Command::new(&interpreter.executable);
-            command.env_clear().current_dir("/");
-            // A JSON string without escapes beyond Python's own is a Python string.
-            let source = serde_json::Value::from(HALF);
-            let asked = ask(command, &format!("SOURCE = {source}\n{COMPILE}")).await;
-            asked.map_err(|reason| no_half(interpreter, &reason))?
-        }
-    };
-    let code = base64::engine::general_purpose::STANDARD.decode(&text);
-    let code = code.map_err(|error| no_half(interpreter, &error.to_string()))?;
-    let header = frame::header(code.len()).ok_or_else(|| no_half(interpreter, "it is empty"))?;
-    if is_new {
-        cache::write(NAME, &about, &text);
+    let kept: Option<String> = cache::read(HALF_COMPILED, &about);
+    if let Some(code) = kept.and_then(|text| decode(&text).ok()) {
+        return Ok((framed(interpreter, &code)?, true));
     }
-    Ok([&header[..], &code].concat())
+    let mut command = Command::new(&interpreter.executable);
+    command.env_clear().current_dir("/");
+    // A JSON string without escapes beyond Python's own is a Python string.
+    let source = serde_json::Value::from(HALF);
+    let text: String = ask(command, &format!("SOURCE = {source}\n{COMPILE}"))
+        .await
+        .map_err(|reason| no_half(interpreter, &reason))?;
+    let code = decode(&text).map_err(|error| no_half(interpreter, &error.to_string()))?;
+    cache::write(HALF_COMPILED, &about, &text);
+    Ok((framed(interpreter, &code)?, false))
+}
+
+fn framed(interpreter: &Interpreter, code: &[u8]) -> Result<Vec<u8>, SandboxError> {
+    let header = frame::header(code.len()).ok_or_else(|| no_half(interpreter, "it is empty"))?;
+    Ok([&header[..], code].concat())
 }
 
 fn no_half(interpreter: &Interpreter, reason: &str) -> SandboxError {

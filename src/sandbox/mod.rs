@@ -81,7 +81,7 @@ struct Ground {
     wall: Box<dyn Wall>,
     /// What the wall's loader reads first.
     half: Vec<u8>,
-    /// Whether the proof is from an earlier start.
+    /// Whether any of it is from an earlier start.
     kept: bool,
 }
 
@@ -221,13 +221,14 @@ impl Sandbox {
         ground.is_some_and(|ground| ground.seen == Seen::of(&ground.interpreter.executable))
     }
 
-    /// For a child that did not stand: whether an earlier start's proof may be to blame. It does
+    /// For a child that did not stand: whether what an earlier start left may be to blame. It does
     /// not count any more then.
     pub async fn doubts(&self, child: &Child) -> bool {
         let Some(ground) = child.ground.as_ref().filter(|ground| ground.kept) else {
             return false;
         };
         cache::forget(PROOF, &(&ground.seen, self.execution.sandbox.as_str()));
+        cache::forget(interpreter::HALF_COMPILED, &ground.seen);
         *self.ground.lock().await = None;
         true
     }
@@ -264,12 +265,13 @@ impl Sandbox {
             proved = if kept { "at an earlier start" } else { "now" },
             "programs can run"
         );
+        let (half, compiled_earlier) = interpreter::compiled_half(&interpreter).await?;
         let ground = Arc::new(Ground {
-            half: interpreter::compiled_half(&interpreter).await?,
+            half,
             seen: Seen::of(&interpreter.executable),
             interpreter,
             wall,
-            kept,
+            kept: kept || compiled_earlier,
         });
         Ok(known.insert(ground).clone())
     }

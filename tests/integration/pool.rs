@@ -164,3 +164,44 @@ fn ready_children_end_with_the_server() {
     session.signal("KILL");
     session.abandoned();
 }
+
+// contract: B5 S12
+#[test]
+fn what_an_earlier_start_has_kept_is_made_again_when_it_does_not_work() {
+    let cache = tempfile::tempdir().unwrap();
+    let kept = || -> Vec<PathBuf> {
+        let files = std::fs::read_dir(cache.path().join("ptc-mcp")).unwrap();
+        let files = files.map(|entry| entry.unwrap().path());
+        files
+            .filter(|file| {
+                file.file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .starts_with("half-")
+            })
+            .collect()
+    };
+    let run = || {
+        let ptc = Ptc::new().env("XDG_CACHE_HOME", cache.path().to_str().unwrap());
+        let mut session = ptc.start();
+        assert_eq!(session.execute("print(1)").output(), "1");
+        session.close();
+    };
+    run();
+    let whole = std::fs::read_to_string(&kept()[0]).unwrap();
+    let (key, _) = serde_json::from_str::<(String, String)>(&whole).unwrap();
+    // Code that is none, what is no code, and what is no entry.
+    for spoilt in [
+        json!([key, "AAAA"]).to_string(),
+        json!([key, "?"]).to_string(),
+        "x".to_owned(),
+    ] {
+        std::fs::write(&kept()[0], &spoilt).unwrap();
+        run();
+        assert_eq!(
+            std::fs::read_to_string(&kept()[0]).unwrap(),
+            whole,
+            "{spoilt}"
+        );
+    }
+}

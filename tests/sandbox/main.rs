@@ -446,3 +446,31 @@ fn own(path: &Path, id: u32) {
         }
     }
 }
+
+// contract: B3, B5
+#[test]
+fn what_was_proved_counts_until_something_about_it_changes() {
+    let place = place("namespaces");
+    let cache = place.path().join("cache");
+    let file = place.write("program.py", "print('ran')");
+    let run = || {
+        let output = place
+            .command(&[], &["run", file.to_str().unwrap()])
+            .env("XDG_CACHE_HOME", &cache)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "ran");
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        log.contains("proved=\"at an earlier start\"")
+    };
+    assert_eq!([run(), run()], [false, true]);
+    // The same file, and yet another binary than the one that it was proved with.
+    let replaced = place.path().join("new");
+    std::fs::copy(place.binary(), &replaced).unwrap();
+    std::fs::rename(&replaced, place.binary()).unwrap();
+    assert_eq!([run(), run()], [false, true]);
+    // What others could have written is not believed.
+    let folder = cache.join("ptc-mcp");
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
+    assert_eq!([run(), run()], [false, false]);
+}
