@@ -50,9 +50,6 @@ impl Watch {
         loop {
             tokio::time::sleep_until(self.next_look).await;
             self.next_look = Instant::now() + EVERY;
-            if let Some(exceeded) = self.scratch().await {
-                return exceeded;
-            }
             if let Some(bytes) = self.memory().await
                 && bytes > self.max_memory_bytes.saturating_add(SLACK)
             {
@@ -60,6 +57,10 @@ impl Watch {
                     "the program uses {bytes} bytes of memory, more than execution.max_memory_bytes={}",
                     self.max_memory_bytes
                 );
+            }
+            // After memory, since a program can make this look take long.
+            if let Some(exceeded) = self.scratch().await {
+                return exceeded;
             }
         }
     }
