@@ -50,9 +50,6 @@ impl Watch {
         loop {
             tokio::time::sleep_until(self.next_look).await;
             self.next_look = Instant::now() + EVERY;
-            if let Some(exceeded) = self.scratch().await {
-                return exceeded;
-            }
             if let Some(bytes) = self.memory().await
                 && bytes > self.max_memory_bytes.saturating_add(SLACK)
             {
@@ -60,6 +57,10 @@ impl Watch {
                     "the program uses {bytes} bytes of memory, more than execution.max_memory_bytes={}",
                     self.max_memory_bytes
                 );
+            }
+            // After memory, since a program can make this look take long.
+            if let Some(exceeded) = self.scratch().await {
+                return exceeded;
             }
         }
     }
@@ -151,6 +152,12 @@ fn nameless(pid: Option<i32>) -> u64 {
         for folder in ["fd", "map_files"] {
             let entries = std::fs::read_dir(format!("/proc/{pid}/{folder}"));
             let entries = entries.into_iter().flatten().flatten();
+            // Shared memory is a file as well, and counted as what it is.
+            let of_disk = |entry: &std::fs::DirEntry| {
+                folder == "fd"
+                    || std::fs::read_link(entry.path()).is_ok_and(|link| !is_memory(&link))
+            };
+            let entries = entries.filter(of_disk);
             let found = entries.filter_map(|entry| std::fs::metadata(entry.path()).ok());
             let found = found.filter(|file| file.is_file() && file.nlink() == 0);
             files.extend(found.map(|file| ((file.dev(), file.ino()), file.blocks())));
@@ -163,14 +170,22 @@ fn nameless(pid: Option<i32>) -> u64 {
     mapped.max(files.values().sum::<u64>().saturating_mul(512))
 }
 
+/// Whether what the kernel names like this is shared memory.
+#[cfg(target_os = "linux")]
+fn is_memory(link: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let link = link.as_os_str().as_bytes();
+    let names: [&[u8]; 4] = [b"/dev/zero", b"/memfd:", b"/SYSV", b"/dev/shm/"];
+    names.iter().any(|name| link.starts_with(name))
+}
+
 /// The length of all mappings of files that were deleted, out of a process's `maps`. What only looks
 /// like a file is memory.
 #[cfg(target_os = "linux")]
 fn deleted(maps: &str) -> u64 {
     let lengths = maps.lines().filter_map(|line| {
         let path = &line[line.find('/')?..];
-        let memory = ["/dev/zero", "/memfd:", "/SYSV", "/dev/shm/"];
-        if !path.ends_with(" (deleted)") || memory.iter().any(|memory| path.starts_with(memory)) {
+        if !path.ends_with(" (deleted)") || is_memory(Path::new(path)) {
             return None;
         }
         let (from, to) = line.split_once(' ')?.0.split_once('-')?;
@@ -316,6 +331,20 @@ mod tests {
             (3_500_000..5_000_000).contains(&deleted.abs_diff(named)),
             "{named} {deleted}"
         );
+    }
+
+    // contract: B6
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn shared_memory_is_no_file() {
+        for (link, memory) in [
+            ("/dev/zero (deleted)", true),
+            ("/SYSV00000000 (deleted)", true),
+            ("/memfd:x (deleted)", true),
+            ("/tmp/ptc-mcp-x/f (deleted)", false),
+        ] {
+            assert_eq!(is_memory(Path::new(link)), memory, "{link}");
+        }
     }
 
     // contract: B6

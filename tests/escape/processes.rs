@@ -61,10 +61,13 @@ pub fn parent(_pid: u32) -> Option<u32> {
     None
 }
 
-/// Resident bytes of a process.
+/// Resident bytes of a process, without memory that it shares: that is the kernel's.
 #[cfg(target_os = "linux")]
 pub fn resident(pid: u32) -> u64 {
-    let of = |folder: String| linux::kibibytes(&format!("{folder}/status"), "VmRSS:");
+    let of = |folder: String| {
+        let status = format!("{folder}/status");
+        linux::kibibytes(&status, "VmRSS:").saturating_sub(linux::kibibytes(&status, "RssShmem:"))
+    };
     match of(format!("/proc/{pid}")) {
         // Nothing is told of a first thread that has ended, whatever the others hold.
         0 => {

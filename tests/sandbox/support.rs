@@ -154,7 +154,9 @@ fn kibibytes(text: &str, name: &str) -> u64 {
 
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
-    kibibytes(&status.unwrap_or_default(), "VmRSS:")
+    let status = status.unwrap_or_default();
+    // Memory that is shared is among what the kernel holds.
+    kibibytes(&status, "VmRSS:").saturating_sub(kibibytes(&status, "RssShmem:"))
 }
 
 /// All memory in use, without what processes have for themselves and what is only cached: that of
