@@ -43,7 +43,7 @@
 //! | # | module | takes | hands on |
 //! | --- | --- | --- | --- |
 //! | 1 | [`server`] | `tools/call`, its cancellation | [`Program`] |
-//! | 2 | [`engine`] | the program | waits for its turn, for the servers it names, for a child that stands |
+//! | 2 | [`engine`] | the program | waits for its turn, for the servers it names, for a child that stands: one of the pool's (`engine/pool.rs`), or the next to be ready |
 //! | 3 | [`sandbox`] | limits | [`sandbox::Child`]: pipes, process group, scratch directory |
 //! | 4 | [`offer`], [`channel`] | `start` with the callable names; the whole program is checked | frames to the child; messages from it |
 //! | 5 | [`gate`] | `call` | one record, the person's word on it, one unit of budget, one slot, one deadline |
@@ -51,7 +51,7 @@
 //! | 7 | [`downstream`] | the server's own tool name, arguments | the result as the server wrote it, or what failed |
 //! | 8 | [`result`] | that text, the declared schema, the limit | the value's JSON text, or a [`tool::ToolError`] |
 //! | 9 | [`engine`] | the outcome | `return` or `raise` to the child |
-//! | 10 | [`engine`] | `done`, exit, deadline, cancellation, a broken frame | kills the group, reaps, [`report::Report`] |
+//! | 10 | [`engine`] | `done`, exit, deadline, cancellation, a broken frame | kills the group, [`report::Report`]; the pool reaps |
 //! | 11 | [`report`], [`server`] | the report | the text, the structured form, `isError` |
 //!
 //! [`supervisor`] is not on that line: only its last word is, in what [`registry`] reads.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::channel::{Named, Offer};
-use crate::registry::{Registry, identifiers};
+use crate::registry::{self, Registry, identifiers};
 use crate::supervisor::ServerState;
 use crate::tool::ToolName;
 
@@ -59,10 +59,19 @@ pub fn to_program(registry: &Registry, code: &str) -> Offer {
         let closest = closest.iter().map(ToolName::to_string).collect();
         offer.closest.insert(name.to_owned(), closest);
     }
+    let unreachable = || unreachable.iter().map(|name| (*name).to_owned());
+    offer.tools.extend(unreachable());
+    if !may_reach_every_tool(code) {
+        let scope = offer.named.keys().cloned().chain(unreachable());
+        offer.scope = Some(scope.collect());
+    }
     offer
-        .tools
-        .extend(unreachable.into_iter().map(str::to_owned));
-    offer
+}
+
+/// Whether a program may come by a tool's function without the tool's name in its text. Letters
+/// beyond ASCII may mean others in a name (Python's NFKC).
+fn may_reach_every_tool(code: &str) -> bool {
+    registry::builds_names(code) || !code.is_ascii()
 }
 
 #[cfg(test)]
@@ -89,6 +98,19 @@ mod tests {
         let code = "x = await mcp__hr__list(a=1)\ny = mcp__crm__get; mcp__other__z; mcp__hr__; mcp__hr__list";
         let offer = to_program(&registry, code);
         assert_eq!(offer.tools, ["mcp__crm__get", "mcp__hr__list"]);
+        let scope = offer.scope.as_deref();
+        assert_eq!(
+            scope,
+            Some(&["mcp__crm__get", "mcp__hr__list"].map(str::to_owned)[..])
+        );
+        for reaches in [
+            "globals()",
+            "import inspect",
+            "print('é')",
+            "f'mcp__{server}__x'",
+        ] {
+            assert_eq!(to_program(&registry, reaches).scope, None, "{reaches}");
+        }
         assert_eq!(offer.down, ["mcp__hr__", "mcp__crm__"]);
         let unknown: Vec<&String> = offer.closest.keys().collect();
         assert_eq!(unknown, ["mcp__hr__", "mcp__other__z"]);

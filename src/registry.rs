@@ -234,8 +234,8 @@ fn speaks_of(code: &str, prefix: &str) -> bool {
 }
 
 /// Whether a program may reach tools that its text does not name.
-fn builds_names(code: &str) -> bool {
-    const REACHES: [&str; 10] = [
+pub fn builds_names(code: &str) -> bool {
+    const REACHES: [&str; 16] = [
         "list_callable_tools",
         "inspect_tool",
         "server_status",
@@ -246,6 +246,12 @@ fn builds_names(code: &str) -> bool {
         "eval",
         "exec",
         "__main__",
+        "__dict__",
+        "__globals__",
+        "f_globals",
+        "_getframe",
+        "dir",
+        "inspect",
     ];
     let by_word = code
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::Catalogue;
 use crate::config::{ServerConfig, ToolRules};
-use crate::downstream::{self, Connection};
+use crate::downstream::{self, Connection, DownstreamTool};
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
@@ -58,12 +58,11 @@ pub async fn supervise(
     let mut backoff = Backoff::default();
     loop {
         let started = Instant::now();
-        let attempt = connect(&server, &rules, max_result_bytes);
-        let attempt = tokio::select! {
-            attempt = tokio::time::timeout(server.connect_timeout, attempt) => attempt,
-            () = stop.cancelled() => return,
-        };
-        let reason = match attempt {
+        let give_up = stop.child_token();
+        let attempt = connect(&server, &rules, max_result_bytes, &give_up);
+        tokio::pin!(attempt);
+        let outcome = tokio::time::timeout(server.connect_timeout, &mut attempt).await;
+        let reason = match outcome {
             Ok(Ok((connection, catalogue))) => {
                 tracing::info!(server = %server.name, tools = catalogue.len(), "connected");
                 let connected_in = started.elapsed();
@@ -89,11 +88,21 @@ pub async fn supervise(
                 backoff.held_for(since.elapsed());
                 reason
             }
+            Ok(Err(_)) if stop.is_cancelled() => return,
             Ok(Err(reason)) => reason,
-            Err(_) => format!(
-                "no connection within connect_timeout_seconds={}",
-                server.connect_timeout.as_secs_f64()
-            ),
+            Err(_) => {
+                let limit = server.connect_timeout.as_secs_f64();
+                let reason = format!("no connection within connect_timeout_seconds={limit}");
+                // At once: to close what was begun may take seconds.
+                state.send_replace(ServerState::Down {
+                    reason: reason.clone(),
+                });
+                give_up.cancel();
+                if let Ok((connection, _)) = attempt.await {
+                    connection.shutdown().await;
+                }
+                reason
+            }
         };
         let delay = backoff.next(fastrand::f64());
         tracing::warn!(
@@ -113,20 +122,31 @@ async fn connect(
     server: &ServerConfig,
     rules: &ToolRules,
     max_result_bytes: usize,
+    give_up: &CancellationToken,
 ) -> Result<(Connection, Catalogue), String> {
-    let connection = downstream::connect(server, max_result_bytes)
+    let connection = downstream::connect(server, max_result_bytes, give_up)
         .await
         .map_err(|error| error.to_string())?;
-    match connection.list_tools().await {
-        Ok(tools) => {
-            let catalogue = Catalogue::new(&server.name, tools, rules);
-            Ok((connection, catalogue))
-        }
-        Err(failure) => {
-            connection.shutdown().await;
-            Err(format!("tools/list: {failure}"))
-        }
-    }
+    let listed = give_up.run_until_cancelled(connection.list_tools()).await;
+    let failure = match listed {
+        Some(Ok(tools)) => return Ok((connection, catalogue(server, rules, tools).await)),
+        Some(Err(failure)) => failure.to_string(),
+        None => "the attempt was given up".to_owned(),
+    };
+    connection.shutdown().await;
+    Err(format!("tools/list: {failure}"))
+}
+
+/// Made on a thread of its own: a thousand schemas take tens of milliseconds, in which the client
+/// would not be heard.
+async fn catalogue(
+    server: &ServerConfig,
+    rules: &ToolRules,
+    tools: Vec<DownstreamTool>,
+) -> Catalogue {
+    let (name, rules) = (server.name.clone(), rules.clone());
+    let made = tokio::task::spawn_blocking(move || Catalogue::new(&name, tools, &rules));
+    made.await.expect("making a catalogue does not panic")
 }
 
 /// Follows a live connection. The reason of its loss, or `None` when told to stop.
@@ -153,7 +173,7 @@ async fn serve(
         };
         match listed {
             Ok(Ok(tools)) => {
-                let catalogue = Catalogue::new(&server.name, tools, rules);
+                let catalogue = catalogue(server, rules, tools).await;
                 tracing::info!(server = %server.name, tools = catalogue.len(), "tools changed");
                 let live = Live {
                     connection: connection.clone(),

@@ -1,11 +1,12 @@
 //! Cost against size, as the table of `benches/README.md`.
 
+use std::thread::sleep;
 use std::time::Instant;
 
 use serde_json::json;
 
 use crate::client::{Session, config};
-use crate::{Size, median, rows, say, settle};
+use crate::{Size, median, rows, say};
 
 pub(crate) fn measure(size: Size) {
     say("");
@@ -97,7 +98,7 @@ fn first_program(tools: usize, times: usize) -> f64 {
 fn trivial(tools: usize, times: usize) -> f64 {
     let mut session = Session::warm(&config(tools, json!({"pool": 1})));
     usual(times, || {
-        settle();
+        sleep(rows::PAUSE);
         session.assert_prints("print(1)", "1").as_secs_f64()
     })
 }
@@ -139,7 +140,7 @@ fn programs(at_once: usize, times: usize) -> f64 {
     let limits = json!({"max_programs": at_once});
     let mut session = Session::warm(&config(6, limits));
     usual(times, || {
-        settle();
+        sleep(rows::PAUSE);
         let started = Instant::now();
         let sent: Vec<u64> = (0..at_once)
             .map(|n| session.send(&format!("print(await mcp__s__echo(n={n}))")))

@@ -17,7 +17,6 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use rows::{Bar, ROWS, Sample};
 
@@ -131,7 +130,12 @@ fn report(row: &rows::Row, samples: &[Sample], size: Size) -> bool {
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    let middle = sorted.len() / 2;
+    match sorted.get(middle) {
+        None => f64::NAN,
+        Some(upper) if sorted.len() % 2 == 1 => *upper,
+        Some(upper) => (sorted[middle - 1] + upper) / 2.0,
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "a bench's own output")]
@@ -144,9 +148,4 @@ static CACHE: OnceLock<PathBuf> = OnceLock::new();
 
 fn cache() -> &'static Path {
     CACHE.get().expect("it is set before anything is started")
-}
-
-/// So that what one start leaves behind is no burden on the next one.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(200));
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::client::{Session, config};
-use crate::{Size, floors, median, memory, server, settle};
+use crate::{Size, floors, median, memory, server};
 
 pub(crate) struct Row {
     pub(crate) name: &'static str,
@@ -116,11 +116,27 @@ const fn bytes(name: &'static str, most: f64, measure: fn(Size) -> Sample) -> Ro
     }
 }
 
+/// How long the machine is left alone between two measurements: after a program, the next child is
+/// made ready, and what is measured then would pay for it.
+pub(crate) const PAUSE: Duration = Duration::from_millis(300);
+
 /// The medians of both sides, one after the other so many times.
 fn in_turns(times: usize, ours: &mut dyn FnMut() -> f64, floor: &mut dyn FnMut() -> f64) -> Sample {
+    every(2 * PAUSE, times, ours, floor)
+}
+
+/// The same, each side once in every period.
+fn every(
+    period: Duration,
+    times: usize,
+    ours: &mut dyn FnMut() -> f64,
+    floor: &mut dyn FnMut() -> f64,
+) -> Sample {
     let (mut all_ours, mut all_floor) = (Vec::new(), Vec::new());
     for _ in 0..times {
+        sleep(period / 2);
         all_ours.push(ours());
+        sleep(period / 2);
         all_floor.push(floor());
     }
     Sample {
@@ -135,10 +151,7 @@ fn started(config: &Value) -> f64 {
     let mut session = Session::start(config);
     session.pipes.initialize();
     assert_eq!(session.pipes.list(), 3);
-    let seconds = started.elapsed().as_secs_f64();
-    drop(session);
-    settle();
-    seconds
+    started.elapsed().as_secs_f64()
 }
 
 fn start(size: Size) -> Sample {
@@ -160,10 +173,7 @@ fn first_program(size: Size) -> Sample {
         let mut session = Session::start(&config);
         session.pipes.initialize();
         session.assert_prints("print(await mcp__s__echo(n=1))", "{'n': 1}");
-        let seconds = started.elapsed().as_secs_f64();
-        drop(session);
-        settle();
-        seconds
+        started.elapsed().as_secs_f64()
     };
     let mut floor = || floors::interpreter("import asyncio");
     in_turns(size.of(1, 5), &mut ours, &mut floor)
@@ -181,31 +191,25 @@ fn pool_of_four(size: Size) -> Sample {
     trivial_every(Duration::from_millis(60), 4, size.of(1, 20))
 }
 
-/// The floor's half of a pause is the other's: each side runs once in every period.
 fn trivial_every(period: Duration, pool: usize, times: usize) -> Sample {
     let mut session = Session::warm(&config(6, json!({"pool": pool})));
-    sleep(Duration::from_millis(500));
-    let mut ours = || {
-        sleep(period / 2);
-        trivial(&mut session)
-    };
-    let mut waiting = Vec::new();
+    let mut waiting = vec![floors::Waiting::start()];
     let mut floor = || {
-        let next = waiting.pop().unwrap_or_else(floors::Waiting::start);
-        sleep(period / 2);
-        let seconds = next.run();
+        let seconds = waiting.pop().expect("one waits").run();
         waiting.push(floors::Waiting::start());
         seconds
     };
-    in_turns(times, &mut ours, &mut floor)
+    sleep(PAUSE);
+    every(period, times, &mut || trivial(&mut session), &mut floor)
 }
 
 fn back_to_back(size: Size) -> Sample {
     let times = size.of(2, 40);
     let mut session = Session::warm(&config(6, json!({"pool": 1})));
-    sleep(Duration::from_millis(500));
+    sleep(PAUSE);
     let ours = median((0..times).map(|_| trivial(&mut session)));
     drop(session);
+    sleep(PAUSE);
     let floor = median((0..times).map(|_| floors::interpreter("pass")));
     Sample {
         ours,
@@ -279,7 +283,7 @@ impl Drop for Pinned {
 }
 
 fn at_once(size: Size) -> Sample {
-    const PAUSE: usize = 50;
+    const MS: usize = 50;
     let number = size.of(10, 200);
     let limits = json!({"max_concurrent_calls": 200, "max_tool_calls": number + 1});
     let mut session = Session::warm(&config(6, limits));
@@ -287,13 +291,13 @@ fn at_once(size: Size) -> Sample {
         "import asyncio, time\n\
          await mcp__s__sleep(ms=0)\n\
          started = time.perf_counter()\n\
-         values = await asyncio.gather(*(mcp__s__sleep(ms={PAUSE}) for _ in range({number})))\n\
+         values = await asyncio.gather(*(mcp__s__sleep(ms={MS}) for _ in range({number})))\n\
          seconds = time.perf_counter() - started\n\
          assert values == [{{'slept': True}}] * {number}\n\
          print(seconds)\n"
     );
     in_turns(size.of(1, 3), &mut || session.measured(&code), &mut || {
-        floors::wired(floors::AT_ONCE, &[number, PAUSE])
+        floors::wired(floors::AT_ONCE, &[number, MS])
     })
 }
 
@@ -328,19 +332,9 @@ fn start_with_many(size: Size) -> Sample {
 fn trivial_with_many(size: Size) -> Sample {
     let mut many = Session::warm(&config(1000, json!({})));
     let mut six = Session::warm(&config(6, json!({})));
-    let pause = || sleep(Duration::from_millis(150));
-    pause();
-    in_turns(
-        size.of(1, 10),
-        &mut || {
-            pause();
-            trivial(&mut many)
-        },
-        &mut || {
-            pause();
-            trivial(&mut six)
-        },
-    )
+    in_turns(size.of(1, 7), &mut || trivial(&mut many), &mut || {
+        trivial(&mut six)
+    })
 }
 
 fn call_with_many(size: Size) -> Sample {

@@ -4,7 +4,7 @@ The host starts `python -I -S -B -c <this text>` with fd 0 = frames from the hos
 the host, fd 2 = a pipe that is read for start-up failures only. A frame is four bytes of big-endian
 length and that many bytes of UTF-8 JSON. (`loader.py` starts the same code without compiling it.)
 
-    from the host   start {code, tools, named, closest, down, underscored, helpers, max_output_bytes},
+    from the host   start {code, tools, scope, named, closest, down, underscored, helpers, max_output_bytes},
                     return {id, value}, raise {id, message}
     to the host     ready {version, python}, output {text}, call {id, tool, arguments},
                     help {id, name, arguments}, cancel {id}, emit {value}, done {error}
@@ -163,6 +163,16 @@ def _fault(value):
     return None
 
 
+def _is_flat(value):
+    """Whether `value` is quickly known to be sound: a plain one, or a dict of those by strings."""
+    if type(value) is not dict:
+        return type(value) in _PLAIN
+    for key, inner in value.items():
+        if type(inner) not in _PLAIN or type(key) is not str:
+            return False
+    return True
+
+
 def _depth(value):
     """How deep `value`, known to be finite, is nested."""
     level, depth = [value], 0
@@ -218,7 +228,7 @@ def encoded(value, who):
         reason = reason or str(error) or type(error).__name__
     else:
         # The encoder turns keys such as 1 and None into strings; that would hide a mistake.
-        if type(value) not in _PLAIN:
+        if not _is_flat(value):
             reason = _fault(value)
             if reason is None and len(data) > 2 * MAX_DEPTH and _depth(value) > MAX_DEPTH:
                 reason = f"the value is nested more than {MAX_DEPTH} levels deep"
@@ -378,6 +388,9 @@ class _Waiter:
         self.bell.acquire()
 
 
+_other_threads = _thread._count
+
+
 def _running_loop(modules=sys.modules):
     get = getattr(modules.get("asyncio.events"), "_get_running_loop", None)
     return get() if get else None
@@ -392,7 +405,11 @@ def _exchange(kind, request):
         raise RuntimeError("tools can be called in the program's own process only")
     loop = _running_loop()
     try:
-        if loop is None:
+        if loop is None and not _waiting and not _other_threads():
+            _waiting[number] = None, None
+            send(payload)
+            reply = _receive_alone(number)
+        elif loop is None:
             waiter = _Waiter()
             _waiting[number] = None, waiter
             send(payload)
@@ -414,6 +431,17 @@ def _exchange(kind, request):
     if reply["type"] == "raise":
         raise ToolError(reply["message"])
     return reply["value"]
+
+
+def _receive_alone(number):
+    """The reply to the only request there is, as it is for most programs most of the time."""
+    with _Incoming.reading:
+        while True:
+            frame = receive()
+            if frame.get("id") == number:
+                del _waiting[number]
+                return frame
+            _hand_on(frame)
 
 
 def _block(waiter):
@@ -468,10 +496,11 @@ def _on_readable():
     if not _Incoming.reading.acquire(False):
         return
     try:
-        from select import select
+        if _other_threads() and not _frame_is_buffered():
+            from select import select
 
-        if not _frame_is_buffered() and not select([IN], [], [], 0)[0]:
-            return
+            if not select([IN], [], [], 0)[0]:
+                return
         _hand_on(receive())
         while _frame_is_buffered():
             _hand_on(receive())
@@ -1047,7 +1076,8 @@ def _scope_for(start):
     module = type(sys)("__main__")
     scope = module.__dict__
     scope["__builtins__"] = builtins
-    for kind, names in (Tool, start["tools"]), (Helper, start["helpers"]):
+    tools = start["tools"] if start["scope"] is None else start["scope"]
+    for kind, names in (Tool, tools), (Helper, start["helpers"]):
         scope.update(zip(names, map(kind, names)))
     scope["emit"] = _emit_within(start["max_output_bytes"])
     sys.modules["__main__"] = module

@@ -169,6 +169,8 @@ fn beginning(reason: &str) -> String {
 pub struct Offer {
     /// Every name that it can call.
     pub tools: Vec<String>,
+    /// Those that it may come by; `None` when that may be any.
+    pub scope: Option<Vec<String>>,
     /// What is known of the tools that its text names.
     pub named: BTreeMap<String, Named>,
     /// Names that its text has and no server offers, with the nearest that one does.

@@ -12,6 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Exit;
 use super::render::{self, Probe, Reached, Server, Style};
@@ -90,8 +91,10 @@ pub(crate) async fn run(mut config: Config, file: &Path, json: bool, stats: bool
     config.execution.pool = 0;
     let started = Instant::now();
     let ptc = Ptc::start(config);
-    let running = ptc.execute(program, ptc.line_up(), cancel.clone(), Some(progress));
-    let mut running = std::pin::pin!(running);
+    // A task of its own: the first one of a runtime is woken at a higher price.
+    let (its, turn, cancelled) = (ptc.clone(), ptc.line_up(), cancel.clone());
+    let running = async move { its.execute(program, turn, cancelled, Some(progress)).await };
+    let mut running = AbortOnDropHandle::new(tokio::spawn(running));
     let mut interrupted = false;
     let report = {
         let mut live = LiveLine::new();
@@ -100,7 +103,7 @@ pub(crate) async fn run(mut config: Config, file: &Path, json: bool, stats: bool
         let mut asking = FuturesUnordered::new();
         loop {
             tokio::select! {
-                report = &mut running => break report,
+                report = &mut running => break report.expect("a program's task does not panic"),
                 Some(question) = questions.recv() => {
                     live.clear();
                     asking.push(async move {
@@ -230,7 +233,7 @@ pub(super) async fn probe_all(config: &Config) -> Vec<Probe> {
 async fn probe(server: &ServerConfig, max_result_bytes: usize) -> Probe {
     let started = Instant::now();
     let reach = async {
-        let connection = downstream::connect(server, max_result_bytes)
+        let connection = downstream::connect(server, max_result_bytes, &CancellationToken::new())
             .await
             .map_err(|error| error.to_string())?;
         let elapsed = started.elapsed();

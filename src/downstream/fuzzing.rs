@@ -210,7 +210,12 @@ pub(crate) async fn connect_in_memory(
         tools,
         heard: heard.clone(),
     };
-    let connection = super::establish(exchange, Link::Memory(stub)).await;
+    let connection = super::establish(
+        exchange,
+        Link::Memory(stub),
+        &tokio_util::sync::CancellationToken::new(),
+    )
+    .await;
     (connection.expect("it is well"), heard)
 }
 

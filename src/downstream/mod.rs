@@ -42,6 +42,7 @@ use rmcp::{Peer, RoleClient};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{ServerConfig, Transport};
@@ -184,10 +185,12 @@ pub fn install_crypto() {
     });
 }
 
-/// Starts or reaches a server and performs the handshake. The caller bounds the time.
+/// Starts or reaches a server and performs the handshake. The caller bounds the time: cancelling
+/// `give_up` closes what was begun in order and ends the attempt; dropping it, at once.
 pub async fn connect(
     server: &ServerConfig,
     max_result_bytes: usize,
+    give_up: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
     let exchange = Arc::new(Exchange::new(server, max_result_bytes));
     let link = match &server.transport {
@@ -210,15 +213,27 @@ pub async fn connect(
         }
         Transport::Sse { url, headers } => {
             install_crypto();
-            Link::Sse(Box::new(sse::open(url, headers, &exchange).await?))
+            let opened = sse::open(url, headers, &exchange);
+            let opened = give_up.run_until_cancelled(opened).await;
+            Link::Sse(Box::new(opened.unwrap_or_else(|| Err(given_up()))?))
         }
     };
-    establish(exchange, link).await
+    establish(exchange, link, give_up).await
 }
 
-async fn establish(exchange: Arc<Exchange>, link: Link) -> Result<Connection, ConnectError> {
+async fn establish(
+    exchange: Arc<Exchange>,
+    link: Link,
+    give_up: &CancellationToken,
+) -> Result<Connection, ConnectError> {
     let link = Arc::new(link);
-    let service = handshake(&exchange, &link).await?;
+    let service = tokio::select! {
+        service = handshake(&exchange, &link) => service?,
+        () = give_up.cancelled() => {
+            close(&link).await;
+            return Err(given_up());
+        }
+    };
     let peer = service.peer().clone();
     let Some(server_info) = peer.peer_info() else {
         return Err(ConnectError("the server did not introduce itself".into()));
@@ -370,7 +385,14 @@ impl Connection {
             };
             match page {
                 Ok(page) => {
-                    if !listing.add(page.get())? {
+                    // Thousands of schemas take a while, in which the client would not be heard.
+                    let read = tokio::task::spawn_blocking(move || {
+                        let more = listing.add(page.get());
+                        (listing, more)
+                    });
+                    let more;
+                    (listing, more) = read.await.expect("reading a list does not panic");
+                    if !more? {
                         let tools = listing.finish();
                         if let Link::Http(endpoint) = &*self.0.link {
                             endpoint.learn(&tools);
@@ -471,12 +493,7 @@ impl Connection {
     /// Ends the connection in order, within three seconds.
     pub async fn shutdown(&self) {
         self.0.exchange.lose("it was shut down");
-        if tokio::time::timeout(SHUTDOWN, self.0.link.shutdown())
-            .await
-            .is_err()
-        {
-            self.0.link.abandon();
-        }
+        close(&self.0.link).await;
     }
 }
 
@@ -494,6 +511,19 @@ impl Drop for Live {
         self.link.abandon();
         self.exchange.lose("it was dropped");
     }
+}
+
+async fn close(link: &Link) {
+    if tokio::time::timeout(SHUTDOWN, link.shutdown())
+        .await
+        .is_err()
+    {
+        link.abandon();
+    }
+}
+
+fn given_up() -> ConnectError {
+    ConnectError("the attempt was given up".into())
 }
 
 fn unexpected() -> CallFailure {

@@ -91,7 +91,9 @@ fn python(env: Value) -> ServerConfig {
 }
 
 async fn running() -> Connection {
-    connect(&python(json!({})), LIMIT).await.unwrap()
+    connect(&python(json!({})), LIMIT, &CancellationToken::new())
+        .await
+        .unwrap()
 }
 
 async fn call(connection: &Connection, tool: &str, arguments: Value) -> Result<Value, CallFailure> {
@@ -176,9 +178,13 @@ async fn bad_answers_fail_their_call_only() {
 // contract: D1, D4
 #[tokio::test]
 async fn a_server_of_2026_is_discovered_on_the_same_stream() {
-    let connection = connect(&python(json!({"MODERN": "1"})), LIMIT)
-        .await
-        .unwrap();
+    let connection = connect(
+        &python(json!({"MODERN": "1"})),
+        LIMIT,
+        &CancellationToken::new(),
+    )
+    .await
+    .unwrap();
     assert_eq!(connection.protocol_version(), "2026-07-28");
     connection.tools_changed().await;
     let result = call(&connection, "echo", json!({"a": 1})).await.unwrap();
@@ -271,7 +277,9 @@ async fn the_environment_is_minimal() {
     if let Transport::Stdio { cwd, .. } = &mut server.transport {
         *cwd = Some(directory.path().canonicalize().unwrap());
     }
-    let connection = connect(&server, LIMIT).await.unwrap();
+    let connection = connect(&server, LIMIT, &CancellationToken::new())
+        .await
+        .unwrap();
     let seen = call(&connection, "environment", json!({})).await.unwrap();
     assert_eq!(seen["cwd"], json!(directory.path().canonicalize().unwrap()));
     // A shell that starts the interpreter sets a few again.
@@ -303,7 +311,12 @@ async fn shutdown_and_drop_leave_no_group() {
 
 #[tokio::test]
 async fn what_cannot_be_connected_says_why() {
-    let error = async |server: ServerConfig| connect(&server, LIMIT).await.unwrap_err().to_string();
+    let error = async |server: ServerConfig| {
+        connect(&server, LIMIT, &CancellationToken::new())
+            .await
+            .unwrap_err()
+            .to_string()
+    };
     let missing =
         config(json!({"name": "x", "command": "no-such-command", "env": {"PATH": "/nowhere"}}));
     assert_eq!(

@@ -6,6 +6,7 @@
     reason = "one of the places where processes are spawned"
 )]
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -154,8 +155,7 @@ fn no_half(interpreter: &Interpreter, reason: &str) -> SandboxError {
 /// Asks one interpreter. A failure reads on after "'<path>' ".
 async fn probe(path: &Path) -> Result<Interpreter, String> {
     const NAME: &str = "interpreter";
-    // What a version manager's script stands for changes while the script stays the same.
-    let about = Seen::of(path).filter(|_| !is_script(path));
+    let about = what_decides(path);
     if let Some(about) = &about
         && let Some(known) = cache::read::<Interpreter>(NAME, about)
         && known.executable.is_file()
@@ -169,11 +169,41 @@ async fn probe(path: &Path) -> Result<Interpreter, String> {
     Ok(interpreter)
 }
 
-fn is_script(path: &Path) -> bool {
+/// Everything that decides what a file on `PATH` stands for, if that is known. Of an interpreter
+/// that is the file. Of a script it is anything; but for pyenv's, whose rules are documented:
+/// a variable, the nearest `.python-version`, and the version for all.
+fn what_decides(path: &Path) -> Option<(Vec<Seen>, Vec<Option<OsString>>)> {
+    let file = Seen::of(path)?;
+    let start = beginning(path)?;
+    if !start.starts_with(b"#!") {
+        return Some((vec![file], Vec::new()));
+    }
+    let is_pyenvs = std::str::from_utf8(&start).is_ok_and(|text| text.contains("pyenv\" exec"));
+    if !is_pyenvs {
+        return None;
+    }
+    // `$PYENV_ROOT/shims/python3`
+    let root = path.parent()?.parent()?;
+    let variables = ["PYENV_VERSION", "PYENV_DIR"].map(std::env::var_os);
+    let here = std::env::current_dir().ok()?;
+    let folder = variables[1]
+        .as_ref()
+        .map_or_else(|| here.clone(), |folder| here.join(folder));
+    let versions = folder
+        .ancestors()
+        .map(|folder| folder.join(".python-version"))
+        .chain([root.join("version")]);
+    let files = std::iter::once(file).chain(versions.filter_map(|file| Seen::of(&file)));
+    Some((files.collect(), variables.into()))
+}
+
+/// The first bytes of a file; pyenv's scripts are shorter.
+fn beginning(path: &Path) -> Option<Vec<u8>> {
     use std::io::Read;
-    let mut start = [0; 2];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_err() || start == *b"#!"
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(1024).read_to_end(&mut start).ok()?;
+    Some(start)
 }
 
 async fn ask_who(path: &Path) -> Result<Interpreter, String> {

@@ -61,7 +61,7 @@ where
     let handler = Handler {
         ptc: Arc::clone(&ptc),
         stop: stop.clone(),
-        parking: Parking::default(),
+        parking: Parking::new(ptc.config().execution.max_programs),
     };
     let session = tokio::spawn(async move {
         match rmcp::serve_server(handler, transport).await {

@@ -102,8 +102,10 @@ impl Running {
 }
 
 /// The programs whose question is on its way to a person, by the state that the client brings back.
-#[derive(Default)]
-pub(super) struct Parking(Mutex<VecDeque<Parked>>);
+pub(super) struct Parking {
+    parked: Mutex<VecDeque<Parked>>,
+    room: usize,
+}
 
 struct Parked {
     state: String,
@@ -112,6 +114,14 @@ struct Parked {
 }
 
 impl Parking {
+    /// One place in the line of programs is kept free of them, so that others go on.
+    pub(super) fn new(max_programs: usize) -> Self {
+        Self {
+            parked: Mutex::default(),
+            room: max_programs.saturating_sub(1).clamp(1, MAX_PARKED),
+        }
+    }
+
     /// Keeps the program until its client calls again, and gives the result that makes it do so.
     /// When there is no room the program is handed back, its question answered.
     pub(super) fn park(
@@ -120,15 +130,19 @@ impl Parking {
         question: Question,
     ) -> Result<InputRequiredResult, Running> {
         let mut parked = self.parked();
-        if parked.len() >= MAX_PARKED {
+        if parked.len() >= self.room {
             // Whoever was not answered in time has gone on without. Its client did not come back, and
             // makes room.
             let stale = parked
                 .iter()
                 .position(|parked| parked.question.is_withdrawn());
             if stale.and_then(|at| parked.remove(at)).is_none() {
+                let (room, programs) = match self.room {
+                    1 => (1, "program is"),
+                    room => (room, "programs are"),
+                };
                 question.answer(Answer::No(format!(
-                    "{MAX_PARKED} programs are already waiting for an answer"
+                    "{room} {programs} already waiting for an answer"
                 )));
                 return Err(running);
             }
@@ -152,7 +166,7 @@ impl Parking {
     }
 
     fn parked(&self) -> std::sync::MutexGuard<'_, VecDeque<Parked>> {
-        self.0.lock().expect("nothing panics while it is held")
+        self.parked.lock().expect("nothing panics while it is held")
     }
 }
 
@@ -190,7 +204,7 @@ mod tests {
     // contract: A2
     #[tokio::test]
     async fn the_ninth_is_told_no_until_one_of_eight_has_gone_on() {
-        let parking = Parking::default();
+        let parking = Parking::new(100);
         let mut calls = Vec::new();
         for _ in 0..MAX_PARKED {
             let (running, question, call) = asking().await;
@@ -216,5 +230,12 @@ mod tests {
         let (_running, question) = parking.take(&state).expect("the newest");
         assert!(!question.is_withdrawn());
         assert!(parking.take(&state).is_none(), "a state is good for once");
+    }
+
+    // contract: A2 B1
+    #[test]
+    fn a_program_more_can_run_than_may_wait_for_a_person() {
+        let room = |max_programs| Parking::new(max_programs).room;
+        assert_eq!([1, 2, 8, 9, 1000].map(room), [1, 1, 7, 8, 8]);
     }
 }

@@ -27,7 +27,7 @@ COMPILE = (
 )
 PYTHONS = [p for p in os.environ.get("PTC_MCP_TEST_PYTHONS", "").split(os.pathsep) if p] or [sys.executable]
 HELPERS = ["list_callable_tools", "inspect_tool", "server_status"]
-NOTHING_KNOWN = {"named": {}, "closest": {}, "down": [], "underscored": {}}
+NOTHING_KNOWN = {"scope": None, "named": {}, "closest": {}, "down": [], "underscored": {}}
 DEADLINE = 60  # nothing here takes a second; this only turns a hang into a failure
 MAX_FRAME = 16 * 1024 * 1024
 

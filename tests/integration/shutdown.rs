@@ -246,25 +246,25 @@ fn a_server_started_by_check_does_not_outlive_a_killed_ptc_mcp_either() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_left_behind_is_seen() {
-    let session = Ptc::new().start();
+    let mut session = Ptc::new().stdio("s", sleeping()).start();
+    session.wait_for_tools("connected", |names| names.len() == 1);
     let folder = session.folder().to_owned();
     let mut stray = std::process::Command::new("sleep")
         .arg("600")
         .env("LEFT_BY", &folder)
         .spawn()
         .unwrap();
-    while crate::support::mentioning(&folder).len() < 2 {
+    let seen = loop {
+        let seen = crate::support::mentioning(&folder);
+        if seen.iter().any(|line| line.contains("sleep 600")) {
+            break seen;
+        }
         std::thread::sleep(Duration::from_millis(2));
-    }
-    let seen = crate::support::mentioning(&folder);
+    };
     let watchdog = processes::descendants(session.pid());
     let pid = session.pid();
     stray.kill().unwrap();
     stray.wait().unwrap();
-    assert!(
-        seen.iter().any(|line| line.contains("sleep 600")),
-        "{seen:?}"
-    );
     assert!(seen.iter().any(|line| line.starts_with(&pid.to_string())));
     assert!(
         watchdog
@@ -275,4 +275,41 @@ fn what_is_left_behind_is_seen() {
     std::fs::create_dir(&litter).unwrap();
     let closed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| session.close()));
     assert!(closed.is_err(), "a directory in TMPDIR is litter");
+}
+
+// contract: S12
+#[test]
+fn a_server_that_has_not_answered_yet_is_closed_in_order_as_well() {
+    // Takes its time over the handshake, and tidies up when its input ends.
+    let server = "import pathlib, sys\n\
+                  pathlib.Path('begun').touch()\n\
+                  for line in sys.stdin: pass\n\
+                  pathlib.Path('tidied').touch()\n";
+    for how in ["EOF", "TERM", "timeout"] {
+        let ptc = Ptc::new();
+        let folder = ptc.folder().to_owned();
+        let limit = if how == "timeout" { 5.0 } else { 60.0 };
+        let mut session = ptc
+            .server(json!({
+                "name": "slow", "command": "python3", "args": ["-c", server], "cwd": folder,
+                "connect_timeout_seconds": limit,
+            }))
+            .start();
+        let wait_for = |name: &str| {
+            let deadline = Instant::now() + PATIENCE;
+            while !folder.join(name).exists() {
+                assert!(Instant::now() < deadline, "{how}: never {name}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        wait_for("begun");
+        if how == "timeout" {
+            wait_for("tidied");
+            session.close();
+            continue;
+        }
+        ask(&mut session, how);
+        session.said_until_the_end();
+        assert!(folder.join("tidied").exists(), "{how}");
+    }
 }

@@ -317,5 +317,5 @@ fn the_readme_and_the_example_configuration_agree_on_limits() {
         assert_eq!(value, default, "{key}");
         rows += 1;
     }
-    assert_eq!(rows, 9);
+    assert_eq!(rows, 10);
 }

@@ -119,7 +119,29 @@ fn in_a_container_root_gets_chroot_and_nobody_gets_it_unasked() {
         "{found:#}"
     );
 
+    let (text, success) = at.doctor_text(&as_root);
+    assert!(success, "{text}");
+    for line in [
+        "\nsandbox   chroot",
+        "the kernel refuses namespaces here (clone with namespaces: EPERM)",
+        "on   root folder",
+        "off  namespaces",
+        "\nPrograms run.",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+
     let as_user = container(&at, &ordinary()).unwrap();
+    let (text, success) = at.doctor_text(&as_user);
+    assert!(!success, "{text}");
+    for line in [
+        "\nsandbox   none that can be had",
+        "\nPrograms are refused: sandbox 'namespaces' is not available here (clone with namespaces: EPERM)",
+        "system-call filter",
+        "seccomp=unconfined",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
     let by_name = place("namespaces");
     let named = container(&by_name, &[]).unwrap();
     for (place, wrapper) in [(&at, as_user), (&by_name, named)] {
@@ -284,6 +306,19 @@ fn nothing_is_mounted_on_the_host() {
     let before = mounts();
     place("namespaces").run(&[], "print(1)").ok();
     assert_eq!(mounts(), before);
+}
+
+/// A debugger, or whoever started the server, can have switched chance off for all that it starts.
+#[test]
+fn programs_run_where_addresses_are_not_left_to_chance() {
+    let place = place("namespaces");
+    for (who, user) in users() {
+        let mut wrapper = ["setarch", "-R"].map(str::to_owned).to_vec();
+        wrapper.extend(user);
+        let output = place.run(&wrapper, include_str!("bombs.py")).ok();
+        let found: Value = serde_json::from_str(output.lines().next().unwrap()).unwrap();
+        assert_eq!(found["cut"], json!([]), "as {who}");
+    }
 }
 
 /// An interpreter in a prefix of its own, as python.org's builds are installed: under a home folder

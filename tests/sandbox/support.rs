@@ -119,6 +119,13 @@ impl Place {
         })
     }
 
+    /// As a person reads it.
+    pub(crate) fn doctor_text(&self, wrapper: &[String]) -> (String, bool) {
+        let output = self.command(wrapper, &["doctor"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (text, output.status.success())
+    }
+
     pub(crate) fn doctor(&self, wrapper: &[String]) -> (Value, bool) {
         let output = self
             .command(wrapper, &["doctor", "--json"])

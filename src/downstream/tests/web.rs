@@ -139,7 +139,7 @@ async fn answer(socket: TcpStream, handler: &(dyn Fn(Request) -> Reply + Send + 
 async fn reach(transport: &str, url: &str) -> Result<Connection, ConnectError> {
     let headers = json!({"Authorization": "Bearer hunter2"});
     let server = json!({"name": "web", "transport": transport, "url": url, "headers": headers});
-    connect(&config(server), LIMIT).await
+    connect(&config(server), LIMIT, &CancellationToken::new()).await
 }
 
 async fn http(handler: impl Fn(Request) -> Reply + Send + Sync + 'static) -> Connection {

@@ -95,11 +95,7 @@ fn become_interpreter(
         Values {
             own_pid: getpid().as_raw_nonzero().get().unsigned_abs(),
             executable: executable.as_raw_fd().unsigned_abs(),
-            stack: {
-                let here = std::ptr::from_ref(&architecture).addr() as u64;
-                let bytes = getrlimit(Resource::Stack).current.unwrap_or(STACK_BYTES);
-                seccomp::stack_from(architecture, here, bytes)
-            },
+            stack: stack_from(architecture),
         },
     );
     if plan.report {
@@ -148,6 +144,19 @@ fn is_orphan(go: &OwnedFd) -> bool {
         tv_nsec: 0,
     };
     poll(&mut end, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// Where the interpreter's stack will be, which is where this process has its own.
+fn stack_from(architecture: Architecture) -> u64 {
+    // Too large for the heap.
+    let mapped = std::hint::black_box(Vec::<u8>::with_capacity(64 << 20));
+    let bytes = getrlimit(Resource::Stack).current.unwrap_or(STACK_BYTES);
+    seccomp::stack_from(
+        architecture,
+        std::ptr::from_ref(&mapped).addr() as u64,
+        mapped.as_ptr().addr() as u64,
+        bytes,
+    )
 }
 
 fn become_user(id: u32) -> Result<(), Failure> {

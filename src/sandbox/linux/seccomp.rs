@@ -70,11 +70,24 @@ const fn scattered(architecture: Architecture) -> u64 {
 /// Between where stacks may end and where mappings may begin the kernel leaves 1 MiB at least.
 const GAP: u64 = 1 << 20;
 
-/// Where stacks begin, found by an address on one. They lie at the end of the address space, whose
-/// size is a power of two, and the kernel keeps what is mapped without an address below them.
-pub(super) fn stack_from(architecture: Architecture, on_a_stack: u64, stack_bytes: u64) -> u64 {
+/// Where stacks begin, found by an address on one and one that was mapped. Stacks lie at the end of the
+/// address space, whose size is a power of two, and the kernel keeps what is mapped without an address
+/// below them. Without chance (a debugger's doing, or a setting of the host's) both lie closer to the
+/// end, and so does that mapping.
+pub(super) fn stack_from(
+    architecture: Architecture,
+    on_a_stack: u64,
+    mapped: u64,
+    stack_bytes: u64,
+) -> u64 {
     let end = on_a_stack.checked_next_power_of_two().unwrap_or(u64::MAX);
-    end - scattered(architecture) - stack_bytes - GAP / 2
+    let lowest = end - stack_bytes - GAP / 2;
+    let by_chance = lowest - scattered(architecture);
+    if mapped < by_chance {
+        by_chance
+    } else {
+        lowest
+    }
 }
 
 const KILL_PROCESS: u32 = 0x8000_0000;

@@ -335,11 +335,18 @@ fn stacks_are_told_from_what_is_mapped() {
     ] {
         let scattered = scattered(architecture);
         for on_a_stack in [end - 4096, end - scattered, end - scattered - LIMIT] {
-            let from = stack_from(architecture, on_a_stack, LIMIT);
             let lowest_stack = end - 4096 - scattered - LIMIT;
             let highest_mapping = lowest_stack - (1 << 20);
+            let from = stack_from(architecture, on_a_stack, highest_mapping - 4096, LIMIT);
             assert!(from <= lowest_stack && from > highest_mapping, "{from:x}");
         }
+        // Without chance.
+        let highest_mapping = end - 4096 - (128 << 20);
+        let from = stack_from(architecture, end - 8192, highest_mapping - 4096, LIMIT);
+        assert!(
+            from <= end - 4096 - LIMIT && from > highest_mapping,
+            "{from:x}"
+        );
     }
 }
 
