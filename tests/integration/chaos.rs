@@ -32,7 +32,7 @@ const AT_ONCE: usize = 12;
 
 /// Rounds between two looks at everything that reached the servers. What is wrong there stays wrong,
 /// and reading the journals takes longer from round to round.
-const ROUNDS_BETWEEN: usize = 8;
+const ROUNDS_BETWEEN: usize = 3;
 
 /// The longest pause between attempts (D1), and time for the attempt itself on a busy machine.
 const BACKOFF: Duration = Duration::from_secs(60 + 30);
@@ -349,7 +349,8 @@ fn round(
     cancelled: &mut BTreeSet<u64>,
     random: &mut Random,
 ) -> usize {
-    let programs = 2 * AT_ONCE + random.below(2 * AT_ONCE);
+    // Many, since a round ends with its slowest program, for which all others have long been done.
+    let programs = 6 * AT_ONCE + random.below(4 * AT_ONCE);
     let mut running = Vec::new();
     for n in 0..programs {
         let token = format!("tok-{number}-{n}-");
