@@ -81,9 +81,10 @@ fn a_child_that_died_while_it_waited_is_neither_handed_out_nor_replaced_at_once(
     }
     assert_eq!(ready(&session), Vec::<String>::new(), "started by itself");
     assert_ne!(session.execute(WHO).output(), dead[0]);
-    // And the one that dies as the program comes.
+    // And one whose death nobody may have heard of yet.
     let dying = wait_for_ready(&session, 1, 3);
     kill(&dying[0]);
+    wait_for_ready(&session, 0, 3);
     assert_ne!(session.execute(WHO).output(), dying[0]);
     session.close();
 }
