@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{PATIENCE, Ptc, Session};
+use crate::support::{PATIENCE, Ptc, Session, copy_executable};
 
 const WHO: &str = "import os\nprint(os.getpid())";
 
@@ -103,7 +103,7 @@ fn copied_interpreter(folder: &Path) -> PathBuf {
         std::fs::create_dir(folder.join(part)).unwrap();
     }
     let copy = folder.join("bin").join(executable.file_name().unwrap());
-    std::fs::copy(executable, &copy).unwrap();
+    copy_executable(executable, &copy);
     std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();
     symlink(
         library,
@@ -121,7 +121,7 @@ fn a_child_of_an_interpreter_that_was_replaced_is_not_handed_out() {
     let mut session = start(Ptc::new().execution("python", python.to_str().unwrap()));
     let stale = wait_for_ready(&session, 1, 1);
     let replaced = python.with_extension("new");
-    std::fs::copy(&python, &replaced).unwrap();
+    copy_executable(&python, &replaced);
     std::fs::rename(&replaced, &python).unwrap();
     assert_ne!(session.execute(WHO).output(), stale[0]);
     let fresh = wait_for_ready(&session, 1, 3);

@@ -623,6 +623,13 @@ fn dedent(code: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Not by this process: a child that another test starts meanwhile would hold the copy open for
+/// writing, and what is open for writing cannot be executed.
+pub fn copy_executable(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args([from, to]).status().unwrap();
+    assert!(copied.success(), "{} to {}", from.display(), to.display());
+}
+
 /// No process mentions this folder, in its arguments or its environment. What was killed may take a
 /// moment to be gone.
 pub fn assert_gone(folder: &Path) {

@@ -678,7 +678,7 @@ fn answers_come_as_they_are_ready_and_none_is_lost() {
 fn an_upgrade_underneath_a_running_server_does_not_stop_it() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("ptc-mcp");
-    std::fs::copy(crate::support::BINARY, &copy).unwrap();
+    crate::support::copy_executable(crate::support::BINARY.as_ref(), &copy);
     let mut session = Ptc::new().binary(&copy).start();
     std::fs::remove_file(&copy).unwrap();
     std::fs::write(&copy, "another version").unwrap();

@@ -31,7 +31,7 @@ impl Place {
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         };
         open(place.path(), 0o755);
-        std::fs::copy(env!("CARGO_BIN_EXE_ptc-mcp"), place.binary()).unwrap();
+        copy_executable(Path::new(env!("CARGO_BIN_EXE_ptc-mcp")), &place.binary());
         open(&place.binary(), 0o755);
         let config = serde_json::json!({ "execution": execution });
         std::fs::write(place.path().join("config.yaml"), config.to_string()).unwrap();
@@ -167,6 +167,13 @@ fn held_by_kernel() -> u64 {
     let cached =
         (of("Cached:") + of("Buffers:") + of("SReclaimable:")).saturating_sub(of("Shmem:"));
     of("MemTotal:").saturating_sub(of("MemFree:") + of("AnonPages:") + cached)
+}
+
+/// Not by this process: a child that another thread starts meanwhile would hold the copy open for
+/// writing, and what is open for writing cannot be executed.
+pub(crate) fn copy_executable(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args([from, to]).status().unwrap();
+    assert!(copied.success(), "{} to {}", from.display(), to.display());
 }
 
 /// What a program's run gave.
