@@ -12,7 +12,8 @@
 //!
 //! `cargo bench --bench launch`; `ROUNDS` in the environment changes the size of a run. On a machine
 //! with other work every wait for a processor counts as the wall's: `chrt --fifo 10 cargo bench …`
-//! puts all sides before that work.
+//! puts all sides before that work. Without `--bench`, which only `cargo bench` gives, a few rounds
+//! run and no time is judged.
 
 #![allow(clippy::disallowed_methods, reason = "a bench starts what it measures")]
 
@@ -55,8 +56,10 @@ fn main() -> ExitCode {
 }
 
 async fn measure() -> ExitCode {
+    let judged = std::env::args().any(|argument| argument == "--bench");
     let rounds = std::env::var("ROUNDS").ok();
-    let rounds: usize = rounds.and_then(|text| text.parse().ok()).unwrap_or(40);
+    let rounds: Option<usize> = rounds.and_then(|text| text.parse().ok());
+    let rounds = rounds.unwrap_or(if judged { 40 } else { 2 });
     let sandbox = |mode| {
         let mut execution = Config::default().execution;
         execution.sandbox = mode;
@@ -99,7 +102,7 @@ async fn measure() -> ExitCode {
     say(&format!(
         "{backend} over bare: {over:+.2} ms (bar: {BAR:+.1})"
     ));
-    if over > BAR {
+    if judged && over > BAR {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
