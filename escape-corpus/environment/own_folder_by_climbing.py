@@ -18,7 +18,10 @@ for _ in range(12):
     try:
         below, above = os.stat(here), here + "/.."
         for entry in os.scandir(above):
-            found = entry.stat(follow_symlinks=False)
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # another program's, which has just ended
+                continue
             if (found.st_dev, found.st_ino) == (below.st_dev, below.st_ino):
                 print(entry.name)
         here = above
