@@ -25,4 +25,4 @@ for fd in kept:
         pass
     # Where the server looks from outside it looks every 100 ms, and what a program holds between two
     # looks is not promised.
-    time.sleep(0.15)
+    time.sleep(0.4)

@@ -29,4 +29,4 @@ for number in range(40):
     ctypes.memset(place + number * PIECE, 1, PIECE)
     # Where the server looks from outside it looks every 100 ms, and what a program holds between
     # two looks is not promised.
-    time.sleep(0.15)
+    time.sleep(0.4)

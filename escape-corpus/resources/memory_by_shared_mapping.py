@@ -23,4 +23,4 @@ for _ in range(40):
     kept.append(piece)
     # Where the server looks from outside it looks every 100 ms, and what a program holds between
     # two looks is not promised.
-    time.sleep(0.15)
+    time.sleep(0.4)

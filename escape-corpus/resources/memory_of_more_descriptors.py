@@ -20,6 +20,8 @@ import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLOSE_RANGE, UNSHARE = 436, 2
+THREADS = 40
+threading.stack_size(256 << 10)
 stop, full = threading.Event(), threading.Semaphore(0)
 
 
@@ -44,8 +46,8 @@ def fill():
     stop.wait()
 
 
-for _ in range(12):
+for _ in range(THREADS):
     threading.Thread(target=fill, daemon=True).start()
-for _ in range(12):
+for _ in range(THREADS):
     full.acquire(timeout=1)
 time.sleep(0.5)

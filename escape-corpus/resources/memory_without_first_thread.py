@@ -32,7 +32,7 @@ def second():
         if number % 2000 == 0:
             # Where the server looks from outside it looks every 100 ms, and what a program holds
             # between two looks is not promised.
-            time.sleep(0.15)
+            time.sleep(0.4)
     os._exit(0)
 
 

@@ -33,5 +33,5 @@ for number in range(12):
     ctypes.memset(place, 1, SIZE)
     # Where the server looks from outside it looks every 100 ms, and what a program holds between
     # two looks is not promised.
-    time.sleep(0.25)
+    time.sleep(0.4)
 await mcp__desk__look(token="@TOKEN@")
