@@ -20,6 +20,7 @@ mod configuration;
 mod differential;
 mod faults;
 mod isolation;
+mod limits;
 mod mistakes;
 mod model;
 mod outcome;
