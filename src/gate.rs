@@ -4,6 +4,8 @@
 //! be called, is there budget, does the person agree, is there a slot, did it answer in time, is
 //! the answer sound. The child and its channel are not known here, nor how a person is asked.
 
+mod record;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -23,6 +25,8 @@ use crate::registry::{NoRoute, Registry, Route};
 use crate::result::{self, Expectation, Wrap};
 use crate::tool::{ToolError, ToolName};
 
+pub use record::{CallRecord, Outcome};
+
 /// Refused calls after which a program is ended: each is free for it and costs us a record.
 pub const MAX_REFUSED: usize = 1000;
 
@@ -35,70 +39,6 @@ const INVALID_PARAMS: i64 = -32602;
 /// The longest result that is read where it arrives. A longer one takes milliseconds, in which no
 /// other program would move: it is read on a thread of its own.
 const READ_AT_ONCE: usize = 256 * 1024;
-
-/// What became of one call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Not sent: it waited for a slot when the program ended.
-    Waiting,
-    /// Sent, and the program ended, or stopped waiting, before the answer.
-    Unanswered,
-    Ok,
-    Failed(ToolError),
-}
-
-/// One call as the report lists it.
-#[derive(Debug, Clone)]
-pub struct CallRecord {
-    pub tool: String,
-    /// Compact JSON, cut.
-    pub arguments: String,
-    /// The size of the whole arguments.
-    pub argument_bytes: usize,
-    /// The size of what the server answered, as a client that had called the tool itself would have
-    /// shown it to its model.
-    pub result_bytes: usize,
-    pub outcome: Outcome,
-    pub duration: Duration,
-    /// The server says that the tool changes nothing.
-    pub read_only: bool,
-}
-
-impl CallRecord {
-    pub fn ok(&self) -> bool {
-        self.outcome == Outcome::Ok
-    }
-
-    /// What the record says of a call that did not succeed.
-    pub fn error(&self) -> Option<String> {
-        match &self.outcome {
-            Outcome::Ok => None,
-            Outcome::Failed(error) => Some(error.to_string()),
-            Outcome::Waiting => Some("not sent: the program ended first".to_owned()),
-            Outcome::Unanswered => {
-                Some("sent, but the program ended or gave up before the answer".to_owned())
-            }
-        }
-    }
-
-    /// Whether the call was sent and nobody knows if it took effect.
-    pub fn in_doubt(&self) -> bool {
-        matches!(
-            self.outcome,
-            Outcome::Unanswered
-                | Outcome::Failed(ToolError::TimedOut { .. } | ToolError::ConnectionLost { .. })
-        )
-    }
-
-    /// Whether the server answered, with a value or with an error of its own.
-    pub fn answered(&self) -> bool {
-        match &self.outcome {
-            Outcome::Ok => true,
-            Outcome::Failed(error) => !error.is_refusal() && !self.in_doubt(),
-            Outcome::Waiting | Outcome::Unanswered => false,
-        }
-    }
-}
 
 /// How far a running program has come, for those who watch.
 #[derive(Debug, Clone, Default)]
