@@ -7,7 +7,7 @@ use super::linux::layout::{Answer, QUESTION};
 use super::linux::plan::{Enforced, Failure, Layout, Limits, Named, Word};
 use super::linux::refusal::{self, Facts};
 use super::linux::{Site, bytecode};
-use super::selftest::{self, CHROOT, NAMESPACES};
+use super::selftest;
 use super::status::{Attack, Examination, Layer};
 use super::{Launch, OPEN_FILES, Proof, Sandbox, SandboxError, Wall};
 use crate::config::SandboxMode;
@@ -123,15 +123,15 @@ impl Sandbox {
                 .rfind(|line| Word::parse(line).is_none());
             return Err(Unfit::Broken(selftest::silent(interpreter, other)));
         };
-        let attacks = if site.bounds_scratch() {
-            NAMESPACES
+        let attacks: Vec<_> = if site.bounds_scratch() {
+            selftest::on_namespaces().collect()
         } else {
-            CHROOT
+            selftest::on_chroot().collect()
         };
         let landlock = enforced.landlock > 0;
         let attacks = attacks
-            .iter()
-            .map(|&(name, by)| match by.strip_prefix("Landlock, ") {
+            .into_iter()
+            .map(|(name, by)| match by.strip_prefix("Landlock, ") {
                 Some(others) if !landlock => (name, others),
                 _ => (name, by),
             });
