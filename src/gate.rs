@@ -498,8 +498,12 @@ fn read(route: &Route, tool: &str, raw: Json, limit: usize) -> Result<result::Pa
 }
 
 fn parse_arguments(tool: &str, arguments: &RawValue) -> Result<Map<String, Value>, ToolError> {
-    serde_json::from_str(arguments.get())
-        .map_err(|error| denied(tool, format!("its arguments cannot be sent: {error}")))
+    let why = match result::tree(arguments.get()) {
+        Some(Value::Object(arguments)) => return Ok(arguments),
+        Some(_) => "they are no JSON object".to_owned(),
+        None => format!("they nest more than {} levels deep", result::MAX_DEPTH),
+    };
+    Err(denied(tool, format!("its arguments cannot be sent: {why}")))
 }
 
 fn failed(tool: &str, route: &Route, failure: CallFailure) -> ToolError {

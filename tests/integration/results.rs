@@ -528,6 +528,47 @@ for echo in (mcp__pipe__echo, mcp__web__echo):
         .wait_until(|journal| journal.calls("echo").len() == 1, PATIENCE);
 }
 
+// contract: P2 R9
+#[test]
+fn arguments_may_nest_as_deep_as_is_said() {
+    // The mock server's own parser stops at 128 levels.
+    let server = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message["method"], message.get("id")
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "p", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "depth", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        value, depth = message["params"]["arguments"]["v"], 1
+        while value != []:
+            value, depth = value[0], depth + 1
+        result = {"content": [{"type": "text", "text": str(depth)}]}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+"#;
+    let code = "
+for depth in (127, 128, 499, 500):
+    value = []
+    for _ in range(depth - 1): value = [value]
+    try:
+        print(await mcp__py__depth(v=value))
+    except TypeError as error:
+        print(error)
+";
+    let output = Ptc::new()
+        .server(json!({"name": "py", "command": "python3", "args": ["-c", server]}))
+        .execute(code)
+        .output();
+    assert_eq!(
+        output,
+        "127\n128\n499\nmcp__py__depth(): the value is nested more than 500 levels deep"
+    );
+}
+
 // contract: R4
 #[test]
 fn a_server_that_has_marked_a_result_means_what_it_does_not_mark() {
