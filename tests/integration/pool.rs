@@ -146,10 +146,22 @@ fn a_burst_of_programs_leaves_more_of_them_ready_for_the_next_up_to_a_bound() {
     for id in sent {
         session.answer(id);
     }
-    let ready = wait_for_ready(&session, 4, 10);
-    assert!(ready.contains(&session.execute(WHO).output()));
-    // And, once there is nothing to do, no more than were asked for.
+    let four = wait_for_ready(&session, 4, 10);
+    assert!(four.contains(&session.execute(WHO).output()));
+    // And, once there is nothing to do, no more than were asked for, now and after the next program.
     wait_for_ready(&session, 1, 0);
+    let stood = |session: &Session| session.log().matches("a child stands").count();
+    let before = stood(&session);
+    session.execute("print(1)").output();
+    let deadline = Instant::now() + PATIENCE;
+    while stood(&session) == before {
+        assert!(Instant::now() < deadline, "no further child");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for _ in 0..50 {
+        session.request("ping", json!({}));
+    }
+    assert_eq!(ready(&session).len(), 1);
     session.close();
 }
 
