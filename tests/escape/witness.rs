@@ -12,7 +12,7 @@ use crate::corpus::{
     Thing,
 };
 use crate::desk::{Desk, Record};
-use crate::processes;
+use crate::processes::{self, Seen};
 use crate::session::{Answer, Session};
 use crate::world::{Site, World};
 
@@ -137,7 +137,8 @@ impl Court<'_> {
                 .find(|process| process.command.contains(&world.image))
                 .map(|process| format!("another image ran: {}", short(&process.command))),
             Evidence::Process(ProcessSign::Survivor) => {
-                let left = processes::holding(&world.marker);
+                // The answer does not wait until the program itself is reaped.
+                let left = remaining(world, |_| ());
                 left.iter().for_each(|process| processes::kill(process.pid));
                 left.first()
                     .map(|process| format!("process {} outlived the answer", process.pid))
@@ -396,23 +397,17 @@ impl Court<'_> {
         world: &World,
         verdict: Verdict,
     ) -> Result<Verdict, String> {
-        let deadline = Instant::now() + DYING;
-        loop {
-            let left = processes::holding(&world.marker);
-            if left.is_empty() {
-                break;
-            }
+        let left = remaining(world, |process| {
             // Unconfined, a process that detached itself is out of the server's reach (contract B6).
             if self.mode == Mode::None {
-                left.iter().for_each(|process| processes::kill(process.pid));
+                processes::kill(process.pid);
             }
-            if Instant::now() > deadline {
-                return Err(format!(
-                    "left in the process table: {}",
-                    short(&left[0].command)
-                ));
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        });
+        if let Some(process) = left.first() {
+            return Err(format!(
+                "left in the process table: {}",
+                short(&process.command)
+            ));
         }
         if matches!(evidence, Evidence::Bound(_)) {
             let next = self.session.execute("print('served')")?;
@@ -424,6 +419,19 @@ impl Court<'_> {
             }
         }
         Ok(verdict)
+    }
+}
+
+/// Who still holds the marker when a killed process has had time to leave the table.
+fn remaining(world: &World, meanwhile: impl Fn(&Seen)) -> Vec<Seen> {
+    let deadline = Instant::now() + DYING;
+    loop {
+        let left = processes::holding(&world.marker);
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        left.iter().for_each(&meanwhile);
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
