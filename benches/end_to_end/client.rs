@@ -124,6 +124,7 @@ impl Session {
         session
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn pid(&self) -> u32 {
         self.pipes.process.id()
     }

@@ -10,6 +10,7 @@
 mod client;
 mod floors;
 mod growth;
+#[cfg(target_os = "linux")]
 mod memory;
 mod rows;
 mod server;

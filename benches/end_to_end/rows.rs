@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::client::{Session, config};
-use crate::{Size, floors, median, memory, server};
+#[cfg(target_os = "linux")]
+use crate::memory;
+use crate::{Size, floors, median, server};
 
 pub(crate) struct Row {
     pub(crate) name: &'static str,
@@ -35,6 +37,7 @@ pub(crate) enum Bar {
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Seconds,
+    #[cfg(target_os = "linux")]
     Bytes,
 }
 
@@ -43,11 +46,13 @@ impl Unit {
         match self {
             Self::Seconds if value < 0.001 => format!("{:.1} µs", value * 1e6),
             Self::Seconds => format!("{:.2} ms", value * 1e3),
+            #[cfg(target_os = "linux")]
             Self::Bytes => format!("{:.1} MiB", value / MIB),
         }
     }
 }
 
+#[cfg(target_os = "linux")]
 const MIB: f64 = 1024.0 * 1024.0;
 const MB: usize = 1_000_000;
 
@@ -107,6 +112,7 @@ const fn row(name: &'static str, bar: Bar, measure: fn(Size) -> Sample) -> Row {
     }
 }
 
+#[cfg(target_os = "linux")]
 const fn bytes(name: &'static str, most: f64, measure: fn(Size) -> Sample) -> Row {
     Row {
         name,
