@@ -26,13 +26,13 @@ pub fn assert_usable(session: &mut Session, after: &str) {
 fn endless(cases: &[&str]) {
     let mut session = Ptc::new()
         .stdio("s", echo().tool(hang()))
-        .execution("timeout_seconds", 0.4)
+        .execution("timeout_seconds", 1.5)
         .start();
     for code in cases {
         let result = session.execute(code);
         assert_eq!(
             result.error(),
-            "TimeoutError: Execution exceeded 0.4s limit",
+            "TimeoutError: Execution exceeded 1.5s limit",
             "{code}"
         );
         assert_usable(&mut session, code);
@@ -433,7 +433,7 @@ fn half_a_frame_before_the_end_fails_the_run_only() {
 fn taking_the_hosts_answers_away_harms_no_other_program() {
     let mut session = Ptc::new()
         .stdio("s", echo())
-        .execution("timeout_seconds", 1)
+        .execution("timeout_seconds", 2)
         .start();
     for code in [
         "import os\nos.close(3)\nawait mcp__s__echo(a=1)",

@@ -565,7 +565,7 @@ fn the_ledger_says_when_nothing_can_have_changed() {
 #[test]
 fn the_ledger_tells_what_is_in_doubt() {
     let result = ptc()
-        .execution("tool_call_timeout_seconds", 0.3)
+        .execution("tool_call_timeout_seconds", 1)
         .execution("max_concurrent_calls", 1)
         .execute(
             "
