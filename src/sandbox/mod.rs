@@ -15,6 +15,7 @@ pub mod linux;
 #[cfg(target_os = "linux")]
 mod prove;
 mod refusal;
+pub mod scratch;
 mod seatbelt;
 mod selftest;
 mod status;
@@ -372,7 +373,9 @@ impl Sandbox {
             words: Some(words),
             confined,
             watch,
-            guarded: group.filter(|_| !confined).map(watchdog::guard),
+            guarded: group
+                .filter(|_| !confined)
+                .map(|group| watchdog::guard(group, scratch.as_ref().map(TempDir::path))),
             scratch,
             ground: None,
         })
@@ -497,7 +500,7 @@ impl Child {
         }
         self.release();
         if let Some(scratch) = self.scratch.take() {
-            remove(scratch).await;
+            scratch::close(scratch).await;
         }
     }
 
@@ -532,24 +535,6 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
         self.release();
-    }
-}
-
-/// Removes a scratch directory off the runtime's threads: a program can fill it with many files,
-/// and can have taken its own permission to list them away.
-async fn remove(scratch: TempDir) {
-    let removed = tokio::task::spawn_blocking(move || {
-        let path = scratch.path().to_owned();
-        scratch.close().or_else(|_| {
-            watch::open_up(&path);
-            std::fs::remove_dir_all(&path)
-        })
-    });
-    // A launcher removes its child's directory as well, since the server may have been killed.
-    if let Ok(Err(error)) = removed.await
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::warn!("a scratch directory could not be removed: {error}");
     }
 }
 

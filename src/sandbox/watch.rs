@@ -1,7 +1,6 @@
 //! The limits that the kernel does not hold for a backend: looked at every 100 ms from outside.
 
-use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -244,34 +243,6 @@ fn usage(folder: &Path, limit: u64) -> Usage {
         }
     }
     Usage::Bytes(bytes)
-}
-
-/// Gives the owner back the right to list and change every folder below.
-pub(super) fn open_up(folder: &Path) {
-    #[cfg(target_os = "macos")]
-    make_changeable(folder);
-    let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
-    let Ok(listing) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in listing.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
-        }
-    }
-}
-
-/// A program may have made its own files immutable, by flags that nothing in std or rustix changes.
-#[cfg(target_os = "macos")]
-fn make_changeable(folder: &Path) {
-    let _ = std::process::Command::new("/usr/bin/chflags")
-        .args(["-R", "-P", "nouchg,nouappnd"])
-        .arg(folder)
-        .env_clear()
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status();
 }
 
 #[cfg(test)]

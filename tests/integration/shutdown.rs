@@ -242,6 +242,39 @@ fn a_server_started_by_check_does_not_outlive_a_killed_ptc_mcp_either() {
     assert_gone(ptc.folder());
 }
 
+// contract: S12 P10
+#[test]
+fn when_it_is_killed_its_scratch_directories_go_as_well() {
+    let ptc = Ptc::new().execution("sandbox", "none");
+    let mut session = ptc.start();
+    let program = "import os, time\n\
+                   os.makedirs('kept/inner')\n\
+                   open('kept/inner/data', 'w').close()\n\
+                   os.chmod('kept/inner', 0)\n\
+                   os.chmod('.', 0o500)\n\
+                   time.sleep(600)";
+    session.send_program(program);
+    let tmp = session.folder().join("tmp");
+    let deadline = Instant::now() + PATIENCE;
+    let stands = || {
+        let scratch = std::fs::read_dir(&tmp).unwrap().flatten();
+        scratch
+            .map(|entry| entry.path())
+            .any(|path| path.join("kept/inner").exists())
+    };
+    while !stands() {
+        assert!(Instant::now() < deadline, "the program made no directory");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    session.signal("KILL");
+    let left = || std::fs::read_dir(&tmp).unwrap().count();
+    while left() > 0 {
+        assert!(Instant::now() < deadline, "{} directories are left", left());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    session.abandoned();
+}
+
 /// The harness's own promise, on which every other test relies.
 #[cfg(target_os = "linux")]
 #[test]
