@@ -8,6 +8,8 @@ pub(crate) mod fuzzing;
 mod pipes;
 mod pool;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -33,6 +33,13 @@ pub const MAX_REFUSED: usize = 1000;
 /// Characters of a call's arguments that its record keeps (contract S6).
 const ARGUMENTS_KEPT: usize = 200;
 
+/// Characters of what a server said of a failure that its record keeps. The program reads it whole.
+const ERROR_KEPT: usize = 2000;
+
+/// Values, names of members included, in the arguments of one call. Each costs the server some hundred
+/// bytes while it is under way, however short it is.
+const MAX_ARGUMENT_VALUES: usize = 500_000;
+
 /// JSON-RPC's code for parameters that are not right.
 const INVALID_PARAMS: i64 = -32602;
 
@@ -92,12 +99,12 @@ struct Spent(Vec<usize>);
 #[derive(Debug, Clone, Copy)]
 pub struct Ticket(usize);
 
-/// A value on its way to the program. The slot is given back when it has been written, so that
-/// values which the program does not take cannot pile up.
+/// What is on its way to the program. The slot of a call that was made is given back when it has been
+/// written, so that answers which the program does not take cannot pile up.
 #[derive(Debug)]
 pub struct Answer {
-    pub value: Json,
-    pub slot: OwnedSemaphorePermit,
+    pub outcome: Result<Json, ToolError>,
+    pub slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Gate {
@@ -152,13 +159,11 @@ impl Gate {
 
     /// Makes one call. Dropping the future cancels it downstream; the record then says how far it
     /// had come.
-    pub async fn call(
-        &self,
-        ticket: Ticket,
-        tool: &str,
-        arguments: &RawValue,
-    ) -> Result<Answer, ToolError> {
-        let outcome = self.admit_and_call(ticket, tool, arguments).await;
+    pub async fn call(&self, ticket: Ticket, tool: &str, arguments: &RawValue) -> Answer {
+        let mut slot = None;
+        let outcome = self
+            .admit_and_call(ticket, tool, arguments, &mut slot)
+            .await;
         let mut book = self.book();
         if let Err(error) = &outcome
             && error.is_refusal()
@@ -170,17 +175,15 @@ impl Gate {
         }
         book.records[ticket.0].outcome = match &outcome {
             Ok(_) => Outcome::Ok,
-            Err(error) => Outcome::Failed(error.clone()),
+            Err(error) => Outcome::Failed(error.cut(ERROR_KEPT)),
         };
         drop(book);
-        let bytes = outcome
-            .as_ref()
-            .map_or(0, |answer| answer.value.get().len());
+        let bytes = outcome.as_ref().map_or(0, |value| value.get().len());
         self.log(ticket, bytes);
         if outcome.is_err() {
             self.report(|progress| progress.failed += 1);
         }
-        outcome
+        Answer { outcome, slot }
     }
 
     async fn admit_and_call(
@@ -188,7 +191,8 @@ impl Gate {
         ticket: Ticket,
         tool: &str,
         arguments: &RawValue,
-    ) -> Result<Answer, ToolError> {
+        slot: &mut Option<OwnedSemaphorePermit>,
+    ) -> Result<Json, ToolError> {
         // Whether it may be made, before anything is spent: a refused call is free.
         let route = self.route(tool)?;
         let sent = arguments;
@@ -202,12 +206,8 @@ impl Gate {
                 .inspect_err(|_| self.refund(&spent))?;
         }
 
-        let slot = self
-            .slots
-            .clone()
-            .acquire_owned()
-            .await
-            .expect("the slots are never closed");
+        let free = self.slots.clone().acquire_owned().await;
+        *slot = Some(free.expect("the slots are never closed"));
         // The waits may have been long: the server may have been lost, and come back, meanwhile.
         let route = self
             .same_route(tool, &route)
@@ -247,10 +247,7 @@ impl Gate {
         };
         let parsed = parsed.map_err(|error| with_signature(error, entry, sent, false))?;
         self.book().records[ticket.0].result_bytes = parsed.shown_bytes;
-        Ok(Answer {
-            value: parsed.value,
-            slot,
-        })
+        Ok(parsed.value)
     }
 
     fn route(&self, tool: &str) -> Result<Route, ToolError> {
@@ -498,10 +495,15 @@ fn read(route: &Route, tool: &str, raw: Json, limit: usize) -> Result<result::Pa
 }
 
 fn parse_arguments(tool: &str, arguments: &RawValue) -> Result<Map<String, Value>, ToolError> {
-    let why = match result::tree(arguments.get()) {
-        Some(Value::Object(arguments)) => return Ok(arguments),
-        Some(_) => "they are no JSON object".to_owned(),
-        None => format!("they nest more than {} levels deep", result::MAX_DEPTH),
+    let values = result::values(arguments.get());
+    let why = if values > MAX_ARGUMENT_VALUES {
+        format!("they hold {values} values, more than {MAX_ARGUMENT_VALUES}; send them in parts")
+    } else {
+        match result::tree(arguments.get()) {
+            Some(Value::Object(arguments)) => return Ok(arguments),
+            Some(_) => "they are no JSON object".to_owned(),
+            None => format!("they nest more than {} levels deep", result::MAX_DEPTH),
+        }
     };
     Err(denied(tool, format!("its arguments cannot be sent: {why}")))
 }

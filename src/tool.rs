@@ -143,6 +143,30 @@ pub enum ToolError {
 }
 
 impl ToolError {
+    /// With at most so many characters of what a server said.
+    pub fn cut(&self, most: usize) -> Self {
+        let short = |text: &str| match text.char_indices().nth(most) {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text.to_owned(),
+        };
+        match self {
+            Self::Failed { tool, details } => Self::Failed {
+                tool: tool.clone(),
+                details: short(details),
+            },
+            Self::Rejected {
+                tool,
+                server,
+                reason,
+            } => Self::Rejected {
+                tool: tool.clone(),
+                server: server.clone(),
+                reason: short(reason),
+            },
+            other => other.clone(),
+        }
+    }
+
     /// Whether the call was refused before anything was sent, so that it spends no budget.
     pub fn is_refusal(&self) -> bool {
         matches!(

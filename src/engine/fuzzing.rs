@@ -1,8 +1,10 @@
 //! One run over pipes that a law holds both ends of.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures::future::{BoxFuture, FutureExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -14,13 +16,37 @@ use crate::registry::Registry;
 use crate::report::Report;
 use crate::sandbox::Exit;
 
-/// A child that is gone once the token says so, and how.
-pub(crate) struct Gone(pub(crate) CancellationToken, pub(crate) Exit);
+/// A child that is gone once the token says so, and how, or has to go, and why.
+pub(crate) struct Gone(
+    pub(crate) CancellationToken,
+    pub(crate) Result<Exit, String>,
+);
 
 impl Process for Gone {
     async fn exit(&mut self) -> Exit {
-        self.0.cancelled().await;
-        self.1.clone()
+        match &self.1 {
+            Ok(exit) => {
+                self.0.cancelled().await;
+                exit.clone()
+            }
+            Err(_) => pending().await,
+        }
+    }
+
+    fn exceeded(&mut self) -> BoxFuture<'static, String> {
+        match &self.1 {
+            Ok(_) => pending().boxed(),
+            Err(limit) => {
+                let (token, limit) = (self.0.clone(), limit.clone());
+                async move {
+                    token.cancelled().await;
+                    // As a timer, it comes only to those that are polled before their turn is over.
+                    tokio::task::consume_budget().await;
+                    limit
+                }
+                .boxed()
+            }
+        }
     }
 }
 

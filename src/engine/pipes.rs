@@ -41,6 +41,8 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     /// is kept.
     pub(super) async fn next(&mut self) -> Option<Result<ChildMessage, ChannelError>> {
         loop {
+            // A buffer holds thousands of small frames, and others have to have their turn.
+            tokio::task::consume_budget().await;
             let mut bytes = &self.buffer[self.unread.clone()];
             let decoded = self.decoder.decode(&mut bytes);
             self.unread.start = self.unread.end - bytes.len();

@@ -313,37 +313,19 @@ fn is_silent(pipe: &ChildStdout) -> bool {
     poll(&mut said, Some(&now)).is_ok_and(|ready| ready == 0)
 }
 
-/// Starts a child and waits until its half stands.
+/// Starts a child and waits until its half stands; a second time on what is there by then, if the
+/// first one did not.
 async fn stand(sandbox: &Sandbox) -> Result<Standing, SandboxError> {
-    match try_to_stand(sandbox).await {
+    match try_to_stand(sandbox, sandbox.spawn().await?).await {
         Ok(standing) => Ok(standing),
-        Err(NotStanding { doubtful: true, .. }) => {
-            try_to_stand(sandbox).await.map_err(|failed| failed.error)
-        }
-        Err(NotStanding { error, .. }) => Err(error),
+        Err(_) => try_to_stand(sandbox, sandbox.spawn().await?).await,
     }
 }
 
-struct NotStanding {
-    error: SandboxError,
-    /// Whether what the child was started on is in doubt, and will be proved again.
-    doubtful: bool,
-}
-
-impl From<SandboxError> for NotStanding {
-    fn from(error: SandboxError) -> Self {
-        Self {
-            error,
-            doubtful: false,
-        }
-    }
-}
-
-async fn try_to_stand(sandbox: &Sandbox) -> Result<Standing, NotStanding> {
-    let mut child = sandbox.spawn().await?;
+async fn try_to_stand(sandbox: &Sandbox, mut child: Child) -> Result<Standing, SandboxError> {
     let (Some(from_child), Some(to_child)) = (child.stdout.take(), child.stdin.take()) else {
         let reason = "its pipes are gone".to_owned();
-        return Err(SandboxError::Start { reason }.into());
+        return Err(SandboxError::Start { reason });
     };
     pipe::widen(&to_child);
     let mut channel = Channel::new(from_child, to_child);
@@ -373,8 +355,7 @@ async fn try_to_stand(sandbox: &Sandbox) -> Result<Standing, NotStanding> {
         }
         Err(_) => format!("it was not ready within {} s", START_LIMIT.as_secs()),
     };
-    let doubtful = sandbox.doubts(&child).await;
+    sandbox.doubt(&child).await;
     child.end().await;
-    let error = SandboxError::Start { reason: broken };
-    Err(NotStanding { error, doubtful })
+    Err(SandboxError::Start { reason: broken })
 }

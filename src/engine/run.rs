@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{AbortHandle, BoxFuture};
+use futures::future::{AbortHandle, BoxFuture, FutureExt as _};
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -27,7 +27,6 @@ use crate::registry::Registry;
 use crate::report::{Output, ProgramError, Report};
 use crate::result;
 use crate::sandbox::{Child, Exit};
-use crate::tool::ToolError;
 
 /// How long is read on after a child's death: what it had written is in the pipe already, but a
 /// process that it left behind may hold the pipe open for ever.
@@ -46,6 +45,12 @@ const MAX_PENDING: usize = 2 * MAX_CHILD_FRAME;
 /// What a request in flight costs us beside its own bytes, roughly.
 const REQUEST_COST: usize = 1024;
 
+/// What each value of its arguments costs, roughly.
+const VALUE_COST: usize = 100;
+
+/// The longest arguments of a helper: names, words and numbers.
+const MAX_HELPERS_ARGUMENTS: usize = 64 * 1024;
+
 /// The longest error that is kept. The child's half cuts its own at 65,536 characters.
 const MAX_ERROR: usize = 4 * 65_536 + 1024;
 
@@ -54,13 +59,20 @@ const MAX_HELPERS: usize = 8;
 
 /// What a run asks of a process beside its pipes.
 pub(super) trait Process: Send {
-    /// Comes back when the process is gone, or has to go.
+    /// Comes back when the process is gone.
     fn exit(&mut self) -> impl Future<Output = Exit> + Send;
+
+    /// Comes back when the process has to go. To be asked for once.
+    fn exceeded(&mut self) -> BoxFuture<'static, String>;
 }
 
 impl Process for Child {
     fn exit(&mut self) -> impl Future<Output = Exit> + Send {
         Child::exit(self)
+    }
+
+    fn exceeded(&mut self) -> BoxFuture<'static, String> {
+        Child::exceeded(self).boxed()
     }
 }
 
@@ -71,6 +83,8 @@ enum Event {
     /// A call or a helper came to its end.
     Answered(Answered),
     Exited(Exit),
+    /// It uses more than it may, in words.
+    Exceeded(String),
     /// A question to the person was put, or is settled.
     Asking(bool),
     Deadline,
@@ -160,6 +174,7 @@ impl<'a> Run<'a> {
 
         let limit = self.execution.timeout;
         let mut clock = Clock::new(limit);
+        let mut exceeded = child.exceeded();
         let mut question_open = self.gate.question_open();
         let helping = Arc::new(Semaphore::new(MAX_HELPERS));
         let mut calls: FuturesUnordered<BoxFuture<'_, Answered>> = FuturesUnordered::new();
@@ -174,6 +189,8 @@ impl<'a> Run<'a> {
                 () = clock.runs_out() => Event::Deadline,
                 () = &mut writer, if writing => { writing = false; continue }
                 Some(answered) = calls.next() => Event::Answered(answered),
+                // Before what it says: a child that never stops talking has limits as well.
+                limit = &mut exceeded => Event::Exceeded(limit),
                 said = incoming.next(), if pending <= MAX_PENDING => Event::Said(said),
                 exit = child.exit() => Event::Exited(exit),
             };
@@ -191,27 +208,24 @@ impl<'a> Run<'a> {
                         if handles.contains_key(&id) {
                             return Err(ChannelError::Excess("it used an id twice").into());
                         }
-                        let weight = REQUEST_COST + tool.len() + arguments.get().len();
+                        let weight = weight(&tool, &arguments);
                         pending += weight;
                         let ticket = self.gate.open(&tool, &arguments);
                         let gate = self.gate;
                         let call = async move {
                             let answer = gate.call(ticket, &tool, &arguments).await;
-                            let (message, slot) = match answer {
-                                Ok(answer) => (
-                                    HostMessage::Return {
-                                        id,
-                                        value: answer.value,
-                                    },
-                                    Some(answer.slot),
-                                ),
-                                Err(error) => (raise(id, &error), None),
+                            let message = match answer.outcome {
+                                Ok(value) => HostMessage::Return { id, value },
+                                Err(error) => HostMessage::Raise {
+                                    id,
+                                    message: error.to_string(),
+                                },
                             };
                             Answered {
                                 id,
                                 weight,
                                 message,
-                                slot,
+                                slot: answer.slot,
                             }
                         };
                         let (call, handle) = futures::future::abortable(call);
@@ -239,7 +253,7 @@ impl<'a> Run<'a> {
                         name,
                         arguments,
                     } => {
-                        let weight = REQUEST_COST + name.len() + arguments.get().len();
+                        let weight = weight(&name, &arguments);
                         pending += weight;
                         let (registry, helping) = (self.registry.clone(), helping.clone());
                         calls.push(Box::pin(async move {
@@ -281,13 +295,20 @@ impl<'a> Run<'a> {
                     // The writer is gone only when the child is, which the next event tells.
                     let _ = answers.send((message, slot));
                 }
-                Event::Exited(exit) => return self.drain(&mut incoming, died(exit, limit)).await,
+                Event::Exited(exit) => {
+                    let until = Instant::now() + DRAIN_LIMIT;
+                    return self.drain(&mut incoming, until, died(exit, limit)).await;
+                }
+                Event::Exceeded(limit) => {
+                    let error = ProgramError::Exceeded(limit);
+                    return self.drain(&mut incoming, Instant::now(), error).await;
+                }
                 Event::Asking(true) => clock.stop(),
                 Event::Asking(false) => clock.go_on(),
                 Event::Deadline => {
-                    return Err(ProgramError::TimedOut {
-                        seconds: seconds(limit),
-                    });
+                    let seconds = seconds(limit);
+                    let error = ProgramError::TimedOut { seconds };
+                    return self.drain(&mut incoming, Instant::now(), error).await;
                 }
                 Event::Cancelled => return Err(ProgramError::Cancelled),
             }
@@ -333,22 +354,29 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// What a dead child had still said: a program may have come to its end, and its process have
-    /// gone, before we looked.
+    /// What a child had still said: a program may have come to its end before we looked. Waits for
+    /// more `until` then, and takes what never ceases for `DRAIN_LIMIT` at most.
     async fn drain(
         &mut self,
         incoming: &mut Incoming<impl AsyncRead + Unpin>,
-        died: ProgramError,
+        until: Instant,
+        error: ProgramError,
     ) -> Result<(), ProgramError> {
-        let until = Instant::now() + DRAIN_LIMIT;
-        while let Ok(Some(said)) = tokio::time::timeout_at(until, incoming.next()).await {
+        let last = Instant::now() + DRAIN_LIMIT;
+        loop {
+            let next = tokio::task::unconstrained(incoming.next());
+            let Ok(Some(said)) = tokio::time::timeout_at(until, next).await else {
+                return Err(error);
+            };
             match said {
                 Ok(ChildMessage::Done { error }) => return ended(error),
                 Ok(message) => self.take(message)?,
                 Err(error) => return Err(error.into()),
             }
+            if Instant::now() > last {
+                return Err(error);
+            }
         }
-        Err(died)
     }
 }
 
@@ -359,15 +387,18 @@ fn ended(error: Option<String>) -> Result<(), ProgramError> {
     })
 }
 
-fn raise(id: u64, error: &ToolError) -> HostMessage {
-    HostMessage::Raise {
-        id,
-        message: error.to_string(),
-    }
+/// What a request holds of our memory while it is in flight.
+fn weight(name: &str, arguments: &RawValue) -> usize {
+    let arguments = arguments.get();
+    REQUEST_COST + name.len() + arguments.len() + VALUE_COST * result::values(arguments)
 }
 
 async fn help(registry: &Registry, id: u64, name: &str, arguments: &RawValue) -> HostMessage {
+    let length = arguments.get().len();
     let answer = match serde_json::from_str::<Map<String, Value>>(arguments.get()) {
+        _ if length > MAX_HELPERS_ARGUMENTS => Err(format!(
+            "{name}(): its arguments are {length} bytes long, more than {MAX_HELPERS_ARGUMENTS}"
+        )),
         Ok(arguments) => helpers::call(registry, name, &arguments).await,
         Err(error) => Err(format!("{name}(): its arguments cannot be read: {error}")),
     };
@@ -389,7 +420,6 @@ fn died(exit: Exit, timeout: Duration) -> ProgramError {
     const SIGSEGV: i32 = 11;
     const SIGXCPU: i32 = 24;
     let text = match exit {
-        Exit::Exceeded(text) => return ProgramError::Exceeded(text),
         Exit::Code(code) => format!(
             "the interpreter ended with exit code {code} before the program came to its end (os._exit, or a fatal error of the interpreter)"
         ),

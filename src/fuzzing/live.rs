@@ -77,16 +77,16 @@ enum End {
     Cancelled,
 }
 
-fn end(said: &[u8]) -> (End, Exit) {
+fn end(said: &[u8]) -> (End, Result<Exit, String>) {
     match said.len() % 8 {
-        0 => (End::Cancelled, Exit::Code(0)),
-        1 => (End::Gone, Exit::Code(1)),
-        2 => (End::Gone, Exit::Signal(9)),
-        3 => (End::Gone, Exit::Signal(11)),
-        4 => (End::Closed, Exit::Signal(24)),
-        5 => (End::Closed, Exit::Signal(6)),
-        6 => (End::Gone, Exit::Exceeded("it used too much".to_owned())),
-        _ => (End::Closed, Exit::Code(0)),
+        0 => (End::Cancelled, Ok(Exit::Code(0))),
+        1 => (End::Gone, Ok(Exit::Code(1))),
+        2 => (End::Gone, Ok(Exit::Signal(9))),
+        3 => (End::Gone, Ok(Exit::Signal(11))),
+        4 => (End::Closed, Ok(Exit::Signal(24))),
+        5 => (End::Closed, Ok(Exit::Signal(6))),
+        6 => (End::Gone, Err("it used too much".to_owned())),
+        _ => (End::Closed, Ok(Exit::Code(0))),
     }
 }
 

@@ -66,26 +66,31 @@ pub(super) fn kind(text: &str) -> Option<Kind> {
 
 /// Whether arrays and objects nest more than `limit` levels deep.
 pub(super) fn is_deeper_than(text: &str, limit: usize) -> bool {
-    let bytes = text.as_bytes();
-    let (mut at, mut depth) = (0, 0usize);
-    while let Some(byte) = bytes.get(at) {
+    let mut depth = 0usize;
+    outside_strings(text, |byte| {
         match byte {
-            b'"' => {
-                at = string_end(bytes, at);
-                continue;
-            }
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
+            b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        at += 1;
+        depth <= limit
+    });
+    depth > limit
+}
+
+/// Goes through the bytes that are no part of a string, for as long as they are wanted.
+pub(super) fn outside_strings(text: &str, mut wanted: impl FnMut(u8) -> bool) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'"' {
+            at = string_end(bytes, at);
+        } else if wanted(byte) {
+            at += 1;
+        } else {
+            return;
+        }
     }
-    false
 }
 
 /// The members of the object in `text`, in order and with duplicates: key literals and values.

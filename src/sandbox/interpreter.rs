@@ -58,10 +58,20 @@ struct Answer {
     executable: PathBuf,
 }
 
+/// Whether what an interpreter answered at an earlier start is as good as asking it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    Kept,
+    Fresh,
+}
+
 /// The interpreter that the configuration names, else the first usable one on `PATH`.
-pub async fn find(configured: Option<&Path>) -> Result<Interpreter, SandboxError> {
+pub async fn find(
+    configured: Option<&Path>,
+    answers: Answers,
+) -> Result<Interpreter, SandboxError> {
     if let Some(path) = configured {
-        return probe(path)
+        return probe(path, answers)
             .await
             .map_err(|reason| SandboxError::Interpreter {
                 reason: format!(
@@ -72,7 +82,7 @@ pub async fn find(configured: Option<&Path>) -> Result<Interpreter, SandboxError
     }
     let mut rejected = Vec::new();
     for candidate in candidates(&std::env::var_os("PATH").unwrap_or_default()) {
-        match probe(&candidate).await {
+        match probe(&candidate, answers).await {
             Ok(interpreter) => return Ok(interpreter),
             Err(reason) => rejected.push(format!("'{}' {reason}", candidate.display())),
         }
@@ -120,17 +130,13 @@ print(json.dumps(base64.b64encode(marshal.dumps(code)).decode()))
 
 /// Our half of the channel as this interpreter compiles it, in the frame that `loader.py` reads.
 /// Compiling it again for each child would take as long as the interpreter's own start.
-///
-/// The second value says whether an earlier start has compiled it.
-pub(super) async fn compiled_half(
-    interpreter: &Interpreter,
-) -> Result<(Vec<u8>, bool), SandboxError> {
+pub(super) async fn compiled_half(interpreter: &Interpreter) -> Result<Vec<u8>, SandboxError> {
     use base64::Engine as _;
     let decode = |text: &String| base64::engine::general_purpose::STANDARD.decode(text);
     let about = Seen::of(&interpreter.executable);
     let kept: Option<String> = cache::read(HALF_COMPILED, &about);
     if let Some(code) = kept.and_then(|text| decode(&text).ok()) {
-        return Ok((framed(interpreter, &code)?, true));
+        return framed(interpreter, &code);
     }
     let mut command = Command::new(&interpreter.executable);
     command.env_clear().current_dir("/");
@@ -141,7 +147,7 @@ pub(super) async fn compiled_half(
         .map_err(|reason| no_half(interpreter, &reason))?;
     let code = decode(&text).map_err(|error| no_half(interpreter, &error.to_string()))?;
     cache::write(HALF_COMPILED, &about, &text);
-    Ok((framed(interpreter, &code)?, false))
+    framed(interpreter, &code)
 }
 
 fn framed(interpreter: &Interpreter, code: &[u8]) -> Result<Vec<u8>, SandboxError> {
@@ -159,30 +165,52 @@ fn no_half(interpreter: &Interpreter, reason: &str) -> SandboxError {
 }
 
 /// Asks one interpreter. A failure reads on after "'<path>' ".
-async fn probe(path: &Path) -> Result<Interpreter, String> {
+async fn probe(path: &Path, answers: Answers) -> Result<Interpreter, String> {
     const NAME: &str = "interpreter";
-    let about = what_decides(path);
+    let about = what_decides(path).filter(|_| answers == Answers::Kept);
+    let holds = |answer: &Interpreter| {
+        let of_itself = about
+            .as_ref()
+            .is_some_and(|about| about.variables.is_empty());
+        // A file that answers for another one is a shim, and may choose anew each time.
+        !of_itself
+            || path
+                .canonicalize()
+                .is_ok_and(|real| real == answer.executable)
+    };
     if let Some(about) = &about
         && let Some(known) = cache::read::<Interpreter>(NAME, about)
         && known.executable.is_file()
+        && holds(&known)
     {
         return Ok(known);
     }
     let interpreter = ask_who(path).await?;
-    if let Some(about) = &about {
+    if let Some(about) = about.as_ref().filter(|_| holds(&interpreter)) {
         cache::write(NAME, about, &interpreter);
     }
     Ok(interpreter)
 }
 
-/// Everything that decides what a file on `PATH` stands for, if that is known. Of an interpreter
-/// that is the file. Of a script it is anything; but for pyenv's, whose rules are documented:
-/// a variable, the nearest `.python-version`, and the version for all.
-fn what_decides(path: &Path) -> Option<(Vec<Seen>, Vec<Option<OsString>>)> {
+/// What decides what a file on `PATH` stands for.
+#[derive(serde::Serialize)]
+struct Decisive {
+    files: Vec<Seen>,
+    /// None where the file speaks for itself.
+    variables: Vec<Option<OsString>>,
+}
+
+/// All of it, if that is known. Of an interpreter that is the file. Of a script it is anything; but
+/// for pyenv's, whose rules are documented: a variable, the nearest `.python-version`, and the
+/// version for all.
+fn what_decides(path: &Path) -> Option<Decisive> {
     let file = Seen::of(path)?;
     let start = beginning(path)?;
     if !start.starts_with(b"#!") {
-        return Some((vec![file], Vec::new()));
+        return Some(Decisive {
+            files: vec![file],
+            variables: Vec::new(),
+        });
     }
     let is_pyenvs = std::str::from_utf8(&start).is_ok_and(|text| text.contains("pyenv\" exec"));
     if !is_pyenvs {
@@ -200,7 +228,10 @@ fn what_decides(path: &Path) -> Option<(Vec<Seen>, Vec<Option<OsString>>)> {
         .map(|folder| folder.join(".python-version"))
         .chain([root.join("version")]);
     let files = std::iter::once(file).chain(versions.filter_map(|file| Seen::of(&file)));
-    Some((files.collect(), variables.into()))
+    Some(Decisive {
+        files: files.collect(),
+        variables: variables.into(),
+    })
 }
 
 /// The first bytes of a file; pyenv's scripts are shorter.
@@ -327,21 +358,25 @@ mod tests {
             ),
         ] {
             let path = script(folder.path(), "python3", &text);
-            assert_eq!(probe(&path).await.unwrap_err(), expected);
+            assert_eq!(probe(&path, Answers::Kept).await.unwrap_err(), expected);
         }
-        let missing = probe(&folder.path().join("nothing")).await.unwrap_err();
+        let missing = probe(&folder.path().join("nothing"), Answers::Kept)
+            .await
+            .unwrap_err();
         assert!(missing.starts_with("cannot be started: "), "{missing}");
     }
 
     #[tokio::test]
     async fn a_shim_and_a_symlink_lead_to_the_base_interpreter() {
-        let found = find(None).await.expect("a Python 3 on PATH");
+        let found = find(None, Answers::Fresh)
+            .await
+            .expect("a Python 3 on PATH");
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("python3");
         std::os::unix::fs::symlink(&found.executable, &link).unwrap();
-        assert_eq!(find(Some(&link)).await.unwrap(), found);
+        assert_eq!(find(Some(&link), Answers::Kept).await.unwrap(), found);
         let shim = format!("#!/bin/sh\nexec {} \"$@\"\n", found.executable.display());
         let shim = script(folder.path(), "shim", &shim);
-        assert_eq!(find(Some(&shim)).await.unwrap(), found);
+        assert_eq!(find(Some(&shim), Answers::Kept).await.unwrap(), found);
     }
 }

@@ -25,7 +25,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
@@ -34,8 +33,9 @@ use crate::channel::LOADER;
 use crate::config::{Execution, SandboxMode};
 use crate::watchdog::{self, Guarded};
 use cache::Seen;
-use interpreter::Interpreter;
+use interpreter::{Answers, Interpreter};
 use launcher::Limits;
+use scratch::Scratch;
 
 pub use status::{Attack, Examination, Layer};
 
@@ -82,8 +82,6 @@ struct Ground {
     wall: Box<dyn Wall>,
     /// What the wall's loader reads first.
     half: Vec<u8>,
-    /// Whether any of it is from an earlier start.
-    kept: bool,
 }
 
 /// A wall that has proved itself, and what was seen of that.
@@ -119,7 +117,7 @@ trait Wall: std::fmt::Debug + Send + Sync {
 struct Launch {
     command: Command,
     /// The scratch directory, where that is not the launcher's.
-    scratch: Option<TempDir>,
+    scratch: Option<Scratch>,
     /// Whether what is started stays as a launcher, and kills its child when its lifeline is cut.
     stays: bool,
     /// Whether the kernel bounds the scratch directory.
@@ -159,6 +157,7 @@ impl Launch {
             .prefix("ptc-mcp-")
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir()
+            .and_then(Scratch::new)
             .map_err(|error| failed("no scratch directory", error))?;
         // As the kernel names it: a system's folder for temporary files may be behind a link.
         let path = scratch.path().canonicalize();
@@ -193,7 +192,7 @@ impl Sandbox {
     pub async fn examine(&self) -> Examination {
         let mut examination = Examination::of(self.execution.sandbox);
         let python = self.execution.python.as_deref();
-        let refusal = match interpreter::find(python).await {
+        let refusal = match interpreter::find(python, Answers::Fresh).await {
             Ok(interpreter) => {
                 examination.interpreter = Some(interpreter.clone());
                 match self.prove(interpreter).await {
@@ -222,16 +221,20 @@ impl Sandbox {
         ground.is_some_and(|ground| ground.seen == Seen::of(&ground.interpreter.executable))
     }
 
-    /// For a child that did not stand: whether what an earlier start left may be to blame. It does
-    /// not count any more then.
-    pub async fn doubts(&self, child: &Child) -> bool {
-        let Some(ground) = child.ground.as_ref().filter(|ground| ground.kept) else {
-            return false;
-        };
-        cache::forget(PROOF, &(&ground.seen, self.execution.sandbox.as_str()));
-        cache::forget(interpreter::HALF_COMPILED, &ground.seen);
-        *self.ground.lock().await = None;
-        true
+    /// For a child that did not stand: what it was started on, kept from an earlier start or proved a
+    /// while ago, does not count any more. A library may have been replaced meanwhile, or what we had
+    /// made for the interpreter removed.
+    pub async fn doubt(&self, child: &Child) {
+        let Some(ground) = &child.ground else { return };
+        let mut known = self.ground.lock().await;
+        if known
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, ground))
+        {
+            cache::forget(PROOF, &(&ground.seen, self.execution.sandbox.as_str()));
+            cache::forget(interpreter::HALF_COMPILED, &ground.seen);
+            *known = None;
+        }
     }
 
     /// Found, proved and logged at most once at a time.
@@ -242,7 +245,8 @@ impl Sandbox {
         {
             return Ok(ground.clone());
         }
-        let interpreter = interpreter::find(self.execution.python.as_deref()).await?;
+        let interpreter =
+            interpreter::find(self.execution.python.as_deref(), Answers::Kept).await?;
         let seen = Seen::of(&interpreter.executable);
         let about = (&seen, self.execution.sandbox.as_str());
         let (wall, interpreter, kept) = match self.proved_earlier(&interpreter, &about) {
@@ -266,13 +270,11 @@ impl Sandbox {
             proved = if kept { "at an earlier start" } else { "now" },
             "programs can run"
         );
-        let (half, compiled_earlier) = interpreter::compiled_half(&interpreter).await?;
         let ground = Arc::new(Ground {
-            half,
+            half: interpreter::compiled_half(&interpreter).await?,
             seen: Seen::of(&interpreter.executable),
             interpreter,
             wall,
-            kept: kept || compiled_earlier,
         });
         Ok(known.insert(ground).clone())
     }
@@ -363,7 +365,7 @@ impl Sandbox {
             .map_err(|error| failed("the launcher", error))?;
         let group = process.id().and_then(|pid| i32::try_from(pid).ok());
         let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
-        let unbounded = scratch.as_ref().filter(|_| !bounded).map(TempDir::path);
+        let unbounded = scratch.as_ref().filter(|_| !bounded).map(Scratch::path);
         let watch = Some(watch::Watch::new(&self.execution, unbounded, group));
         Ok(Child {
             stdin,
@@ -375,7 +377,7 @@ impl Sandbox {
             watch,
             guarded: group
                 .filter(|_| !confined)
-                .map(|group| watchdog::guard(group, scratch.as_ref().map(TempDir::path))),
+                .map(|group| watchdog::guard(group, scratch.as_ref().map(Scratch::path))),
             scratch,
             ground: None,
         })
@@ -417,8 +419,6 @@ fn failed(what: &str, error: std::io::Error) -> SandboxError {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// One of the limits that the server itself looks after.
-    Exceeded(String),
 }
 
 /// A running child: its pipes, its process group and its scratch directory. Dropping it kills it
@@ -438,7 +438,7 @@ pub struct Child {
     watch: Option<watch::Watch>,
     /// Gone once the process has been reaped.
     guarded: Option<Guarded>,
-    scratch: Option<TempDir>,
+    scratch: Option<Scratch>,
     /// What it was started on; nothing for a self-test.
     ground: Option<Arc<Ground>>,
 }
@@ -454,14 +454,20 @@ impl Child {
         let _ = self.process.wait().await;
     }
 
-    /// Waits for the process to end or to exceed a limit that the kernel does not hold.
+    /// Waits for the process to end.
     pub async fn exit(&mut self) -> Exit {
-        let Some(watch) = &mut self.watch else {
-            return exit_of(self.process.wait().await);
-        };
-        tokio::select! {
-            status = self.process.wait() => exit_of(status),
-            exceeded = watch.exceeded() => Exit::Exceeded(exceeded),
+        exit_of(self.process.wait().await)
+    }
+
+    /// Waits for the process to exceed a limit that the kernel does not hold, and comes back with the
+    /// words for it. To be called once.
+    pub fn exceeded(&mut self) -> impl Future<Output = String> + Send + 'static {
+        let watch = self.watch.take();
+        async {
+            match watch {
+                Some(watch) => watch.exceeded().await,
+                None => std::future::pending().await,
+            }
         }
     }
 
@@ -500,7 +506,7 @@ impl Child {
         }
         self.release();
         if let Some(scratch) = self.scratch.take() {
-            scratch::close(scratch).await;
+            scratch.close().await;
         }
     }
 

@@ -1,17 +1,47 @@
-//! Removing what a program leaves in its scratch directory, even if it does not want that.
+//! A program's scratch directory, and removing what is left in it, even if the program does not want
+//! that.
 
-use std::fs::Permissions;
+use std::ffi::CString;
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, openat, renameat};
 use tempfile::TempDir;
 
-/// Removes a scratch directory off the runtime's threads: a program can fill it with many files.
-pub(super) async fn close(scratch: TempDir) {
-    let removed = tokio::task::spawn_blocking(move || remove(scratch.path())).await;
-    if let Ok(Err(error)) = removed {
-        tracing::warn!("a scratch directory could not be removed: {error}");
+/// How deep a directory may be for us to remove it: that takes a descriptor a level, and many systems
+/// give a process 256.
+const LEVELS: usize = 64;
+
+/// A scratch directory. It is locked for as long as it is in use, so that one whose server was killed
+/// can be told from others.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Scratch {
+    pub(super) fn new(folder: TempDir) -> io::Result<Self> {
+        let lock = File::open(folder.path())?;
+        lock.lock_shared()?;
+        Ok(Self {
+            folder,
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Removes it, off the runtime's threads: a program can fill it with many files.
+    pub(super) async fn close(self) {
+        let removed = tokio::task::spawn_blocking(move || remove(self.path())).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!("a scratch directory could not be removed: {error}");
+        }
     }
 }
 
@@ -19,8 +49,9 @@ pub(super) async fn close(scratch: TempDir) {
 /// child's directory as well, since the server may have been killed.
 pub fn remove(folder: &Path) -> io::Result<()> {
     let removed = std::fs::remove_dir_all(folder).or_else(|_| {
-        // A program can have taken its own permission to list them away.
-        open_up(folder);
+        // A program can have taken its own permission to list them away, and can have nested them
+        // deeper than there are descriptors.
+        let _ = make_removable(folder);
         std::fs::remove_dir_all(folder)
     });
     match removed {
@@ -29,17 +60,73 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives the owner back the right to list and change every folder below.
-fn open_up(folder: &Path) {
+/// Gives the owner back the right to list and change every folder below, and brings those that lie
+/// deep up to the top. Links are not followed.
+fn make_removable(folder: &Path) -> io::Result<()> {
     #[cfg(target_os = "macos")]
     make_changeable(folder);
-    let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
-    let Ok(listing) = std::fs::read_dir(folder) else {
-        return;
+    let top = open(CWD, &CString::new(folder.as_os_str().as_encoded_bytes())?)?;
+    let mut deep = Deep {
+        top: top.as_fd(),
+        moved: Vec::new(),
+        number: 0,
     };
-    for entry in listing.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
+    deep.walk(top.as_fd(), 0)?;
+    while let Some(name) = deep.moved.pop() {
+        let folder = open(top.as_fd(), &name)?;
+        deep.walk(folder.as_fd(), 1)?;
+    }
+    Ok(())
+}
+
+/// Opens a folder, whatever its owner may do with it.
+fn open(parent: impl AsFd, name: &CString) -> io::Result<OwnedFd> {
+    let parent = parent.as_fd();
+    let _ = chmodat(parent, name, Mode::RWXU, AtFlags::empty());
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(parent, name, flags, Mode::empty())?)
+}
+
+struct Deep<'a> {
+    top: BorrowedFd<'a>,
+    /// What was brought up and is still to be walked through.
+    moved: Vec<CString>,
+    number: usize,
+}
+
+impl Deep<'_> {
+    fn walk(&mut self, folder: BorrowedFd<'_>, level: usize) -> io::Result<()> {
+        let mut folders = Vec::new();
+        for entry in Dir::read_from(folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if entry.file_type() == FileType::Directory && name != c"." && name != c".." {
+                folders.push(name.to_owned());
+            }
+        }
+        for name in folders {
+            if level < LEVELS {
+                let inner = open(folder, &name)?;
+                self.walk(inner.as_fd(), level + 1)?;
+            } else {
+                // Its parent entry changes with its place, for which it must be open to us.
+                let _ = chmodat(folder, &name, Mode::RWXU, AtFlags::empty());
+                let new = self.unused_name();
+                renameat(folder, &name, self.top, &new)?;
+                self.moved.push(new);
+            }
+        }
+        Ok(())
+    }
+
+    fn unused_name(&mut self) -> CString {
+        loop {
+            self.number += 1;
+            let name = format!("deep-{}", self.number);
+            let name = CString::new(name).expect("no NUL in it");
+            if rustix::fs::statat(self.top, &name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+                return name;
+            }
         }
     }
 }
@@ -63,6 +150,22 @@ mod tests {
 
     // contract: P10
     #[test]
+    fn a_directory_is_removed_however_deep_it_is() {
+        let host = tempfile::tempdir().unwrap();
+        let scratch = host.path().join("scratch");
+        std::fs::create_dir_all(scratch.join("deep-1")).unwrap();
+        let mut inner = open(CWD, &CString::new(scratch.to_str().unwrap()).unwrap()).unwrap();
+        // More than one process may have descriptors.
+        for _ in 0..5000 {
+            rustix::fs::mkdirat(&inner, "d", Mode::RWXU).unwrap();
+            inner = open(&inner, &c"d".to_owned()).unwrap();
+        }
+        remove(&scratch).unwrap();
+        assert!(!scratch.exists());
+    }
+
+    // contract: P10
+    #[test]
     fn a_directory_is_removed_whatever_was_made_of_it_and_links_are_not_followed() {
         let host = tempfile::tempdir().unwrap();
         let kept = host.path().join("kept");
@@ -72,7 +175,7 @@ mod tests {
         std::fs::write(scratch.join("a/b/data"), "x").unwrap();
         std::os::unix::fs::symlink(&kept, scratch.join("a/link")).unwrap();
         for closed in ["a/b", "a", ""] {
-            let permissions = Permissions::from_mode(0o000);
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o000);
             std::fs::set_permissions(scratch.join(closed), permissions).unwrap();
         }
         remove(&scratch).unwrap();

@@ -4,8 +4,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::config::Execution;
 
 const EVERY: Duration = Duration::from_millis(100);
@@ -29,8 +27,6 @@ pub(super) struct Watch {
     max_scratch_bytes: u64,
     max_memory_bytes: u64,
     pid: Option<i32>,
-    /// Kept here, since the one who waits starts over at every event of the program.
-    next_look: Instant,
 }
 
 impl Watch {
@@ -40,15 +36,13 @@ impl Watch {
             max_scratch_bytes: execution.max_scratch_bytes,
             max_memory_bytes: execution.max_memory_bytes,
             pid,
-            next_look: Instant::now() + EVERY,
         }
     }
 
     /// Comes back when a limit is exceeded, with the words for it; dropped otherwise.
-    pub(super) async fn exceeded(&mut self) -> String {
+    pub(super) async fn exceeded(self) -> String {
         loop {
-            tokio::time::sleep_until(self.next_look).await;
-            self.next_look = Instant::now() + EVERY;
+            tokio::time::sleep(EVERY).await;
             if let Some(bytes) = self.memory().await
                 && bytes > self.max_memory_bytes.saturating_add(SLACK)
             {
@@ -77,6 +71,11 @@ impl Watch {
             Ok(Usage::TooManyEntries) => Some(format!(
                 "the scratch directory holds more than {ENTRIES} files"
             )),
+            Ok(Usage::Hidden) => Some(
+                "the scratch directory holds a folder that cannot be looked into (no permission, or a \
+                 path that is too long), so that execution.max_scratch_bytes cannot be held"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }
@@ -214,6 +213,8 @@ fn nameless(_: Option<i32>) -> u64 {
 enum Usage {
     Bytes(u64),
     TooManyEntries,
+    /// There is a folder whose content cannot be counted.
+    Hidden,
 }
 
 /// Blocks held below a folder, symlinks not followed. Stops as soon as the answer is known.
@@ -221,13 +222,17 @@ fn usage(folder: &Path, limit: u64) -> Usage {
     let (mut bytes, mut entries) = (0u64, 0usize);
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        // What the program removes while we look is not there any more: no error.
-        let Ok(listing) = std::fs::read_dir(&folder) else {
-            continue;
+        let listing = match std::fs::read_dir(&folder) {
+            Ok(listing) => listing,
+            Err(error) if is_hidden(&error) => return Usage::Hidden,
+            // What the program removes while we look is not there any more.
+            Err(_) => continue,
         };
         for entry in listing.flatten() {
-            let Ok(metadata) = entry.metadata() else {
-                continue;
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                Err(error) if is_hidden(&error) => return Usage::Hidden,
+                Err(_) => continue,
             };
             entries += 1;
             bytes = bytes.saturating_add(metadata.blocks().saturating_mul(512));
@@ -243,6 +248,11 @@ fn usage(folder: &Path, limit: u64) -> Usage {
         }
     }
     Usage::Bytes(bytes)
+}
+
+fn is_hidden(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidFilename, PermissionDenied};
+    matches!(error.kind(), PermissionDenied | InvalidFilename)
 }
 
 #[cfg(test)]
@@ -261,6 +271,33 @@ mod tests {
         };
         assert!((300_000..400_000).contains(&bytes), "{bytes}");
         assert!(matches!(usage(folder.path(), 1000), Usage::Bytes(bytes) if bytes > 1000));
+    }
+
+    // contract: B6
+    #[test]
+    fn what_cannot_be_looked_into_is_not_taken_for_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = rustix::fs::open(
+            folder.path(),
+            rustix::fs::OFlags::DIRECTORY,
+            rustix::fs::Mode::empty(),
+        );
+        let mut inner = top.unwrap();
+        let long = "n".repeat(200);
+        // Longer in all than a path may be.
+        for _ in 0..30 {
+            rustix::fs::mkdirat(&inner, &*long, rustix::fs::Mode::RWXU).unwrap();
+            let flags = rustix::fs::OFlags::DIRECTORY;
+            inner = rustix::fs::openat(&inner, &*long, flags, rustix::fs::Mode::empty()).unwrap();
+        }
+        assert_eq!(usage(folder.path(), u64::MAX), Usage::Hidden);
+        crate::sandbox::scratch::remove(folder.path()).unwrap();
+        assert!(!folder.path().exists());
+
+        for error in [rustix::io::Errno::ACCESS, rustix::io::Errno::NAMETOOLONG] {
+            assert!(is_hidden(&error.into()), "{error}");
+        }
+        assert!(!is_hidden(&rustix::io::Errno::NOENT.into()));
     }
 
     #[test]

@@ -220,8 +220,11 @@ pub fn kill(pid: u32) {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
+
+    use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 
     use super::{Scratch, Seen};
 
@@ -354,22 +357,38 @@ mod linux {
 
     fn scratch(folder: &Path) -> Scratch {
         let mut found = Scratch::default();
-        let mut folders = vec![folder.to_owned()];
-        while let Some(current) = folders.pop() {
-            for entry in fs::read_dir(current).into_iter().flatten().flatten() {
-                let Ok(metadata) = entry.metadata() else {
-                    continue;
-                };
-                found.files += 1;
-                found.bytes += metadata.blocks() * 512;
-                let kind = metadata.file_type();
-                found.devices += usize::from(kind.is_block_device() || kind.is_char_device());
-                if kind.is_dir() && found.files < 100_000 {
-                    folders.push(entry.path());
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(top) = rustix::fs::open(folder, flags, Mode::empty()) {
+            count(&top, &mut found);
+        }
+        found
+    }
+
+    /// Folder by folder and not by paths, which a program can make longer than the kernel takes.
+    fn count(folder: &OwnedFd, found: &mut Scratch) {
+        let Ok(listing) = Dir::read_from(folder) else {
+            return;
+        };
+        for entry in listing.flatten() {
+            let name = entry.file_name();
+            let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if name == c"." || name == c".." {
+                continue;
+            }
+            found.files += 1;
+            found.bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            let is_device = matches!(kind, FileType::BlockDevice | FileType::CharacterDevice);
+            found.devices += usize::from(is_device);
+            if kind == FileType::Directory && found.files < 100_000 {
+                let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                if let Ok(inner) = openat(folder, name, flags, Mode::empty()) {
+                    count(&inner, found);
                 }
             }
         }
-        found
     }
 
     pub(super) fn kibibytes(file: &str, key: &str) -> u64 {

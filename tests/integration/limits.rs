@@ -1,5 +1,6 @@
 //! The modes of the sandbox, as far as they need none, and what a program may take (B4, B5, B6).
 
+use mock_servers::{Reply, Tool};
 use serde_json::json;
 
 use crate::isolation::{assert_usable, echo};
@@ -245,4 +246,57 @@ fn limits_cannot_be_raised_from_within() {
         ",
     );
     assert_eq!(result.output(), "as root the kernel allows it");
+}
+
+// contract: B6
+#[test]
+fn arguments_of_very_many_values_are_refused_and_harm_nothing() {
+    let mut session = Ptc::new().stdio("s", echo()).start();
+    let result = session.execute(
+        "
+        print(len((await mcp__s__echo(x=[0] * 100_000))['x']))
+        try:
+            await mcp__s__echo(x=[0] * 600_000)
+        except ToolError as error:
+            print(error)
+        try:
+            await inspect_tool('x' * 100_000)
+        except Exception as error:
+            print(error)
+        ",
+    );
+    assert_eq!(
+        result.output(),
+        "100000\n\
+         'mcp__s__echo' was refused: its arguments cannot be sent: they hold 600003 values, more \
+         than 500000; send them in parts\n\
+         inspect_tool(): its arguments are 100016 bytes long, more than 65536"
+    );
+    assert_usable(&mut session, "refusals");
+    session.close();
+}
+
+// contract: S6
+#[test]
+fn a_program_reads_a_tools_error_whole_and_its_record_keeps_the_beginning() {
+    let told = "why ".repeat(25_000) + "not";
+    let fails = Tool::new("fails").reply(Reply::tool_error(&told));
+    let result = Ptc::new().stdio("s", echo().tool(fails)).execute(
+        "
+        for n in range(3):
+            try: await mcp__s__fails()
+            except ToolError as error: print(len(str(error)))
+        ",
+    );
+    let length = "'mcp__s__fails' returned an error: ".len() + told.len();
+    assert_eq!(result.output(), format!("{length}\n{length}\n{length}"));
+    for call in result.calls() {
+        let error = call["error"].as_str().unwrap();
+        assert!(error.starts_with("'mcp__s__fails' returned an error: why why "));
+        assert!(
+            error.ends_with("...") && error.len() < 2100,
+            "{}",
+            error.len()
+        );
+    }
 }

@@ -9,6 +9,7 @@
 mod support;
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -336,13 +337,7 @@ fn an_interpreter_anywhere_will_do() {
     for stripped in [false, true] {
         let home = Place::new(&json!({}));
         let prefix = home.path().join("my home/ünï çødé");
-        let name = executable.file_name().unwrap();
-        std::fs::create_dir_all(prefix.join("bin")).unwrap();
-        std::fs::create_dir_all(prefix.join("lib")).unwrap();
-        copy_executable(&executable, &prefix.join("bin").join(name));
-        symlink(name, prefix.join("bin/python3")).unwrap();
-        let modules = prefix.join("lib").join(library.file_name().unwrap());
-        copy_library(&library, &modules, stripped);
+        install(&executable, &library, &prefix, stripped);
         if is_root() {
             own(home.path(), ORDINARY);
         }
@@ -417,6 +412,17 @@ fn relocatable() -> Option<(PathBuf, PathBuf)> {
         .then_some((executable, library))
 }
 
+/// Puts an interpreter and its library under another prefix.
+fn install(executable: &Path, library: &Path, prefix: &Path, stripped: bool) {
+    let name = executable.file_name().unwrap();
+    std::fs::create_dir_all(prefix.join("bin")).unwrap();
+    std::fs::create_dir_all(prefix.join("lib")).unwrap();
+    copy_executable(executable, &prefix.join("bin").join(name));
+    symlink(name, prefix.join("bin/python3")).unwrap();
+    let modules = prefix.join("lib").join(library.file_name().unwrap());
+    copy_library(library, &modules, stripped);
+}
+
 fn copy_library(from: &Path, to: &Path, stripped: bool) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
@@ -475,8 +481,81 @@ fn what_was_proved_counts_until_something_about_it_changes() {
     copy_executable(&place.binary(), &replaced);
     std::fs::rename(&replaced, place.binary()).unwrap();
     assert_eq!([run(), run()], [false, true]);
-    // What others could have written is not believed.
+    // What others could have written is not believed, and doctor believes nothing that was kept.
     let folder = cache.join("ptc-mcp");
+    let mut spoilt = 0;
+    for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("interpreter-")
+        {
+            let kept = std::fs::read_to_string(entry.path()).unwrap();
+            let other = kept.replace("[3,", "[33,");
+            assert_ne!(kept, other);
+            std::fs::write(entry.path(), other).unwrap();
+            spoilt += 1;
+        }
+    }
+    assert!(spoilt > 0);
+    let mut doctor = place.command(&[], &["doctor"]);
+    let doctor = doctor.env("XDG_CACHE_HOME", &cache).output().unwrap();
+    let text = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!text.contains("33.") && doctor.status.success(), "{text}");
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
     assert_eq!([run(), run()], [false, false]);
+}
+
+// contract: B5
+#[test]
+fn what_was_made_for_an_interpreter_may_be_removed_while_the_server_runs() {
+    let Some((executable, library)) = relocatable() else {
+        println!("skipped: the system's Python cannot be copied elsewhere");
+        return;
+    };
+    let home = Place::new(&json!({}));
+    install(&executable, &library, home.path(), true);
+    let python = home.path().join("bin/python3");
+    let place = Place::new(&json!({"sandbox": "namespaces", "python": python}));
+    let cache = place.path().join("cache");
+    let mut server = place
+        .command(&[], &[])
+        .env("XDG_CACHE_HOME", &cache)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut output = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut request = |id: u64, method: &str, params: Value| -> Value {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(input, "{message}").unwrap();
+        loop {
+            let line = output.next().expect("an answer").unwrap();
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == id {
+                return answer["result"].clone();
+            }
+        }
+    };
+    let client = json!({"name": "test", "version": "1"});
+    request(
+        1,
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+    );
+    // The second one may have been given a child that stood before.
+    for id in 2..6 {
+        let code = format!("print({id})");
+        let call = json!({"name": "execute_program", "arguments": {"code": code}});
+        let result = request(id, "tools/call", call);
+        assert_eq!(result["isError"], false, "{result:#}");
+        if id == 2 {
+            std::fs::remove_dir_all(cache.join("ptc-mcp")).unwrap();
+        }
+    }
+    drop(request);
+    drop(input);
+    assert!(server.wait().unwrap().success());
 }

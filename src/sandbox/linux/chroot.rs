@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use super::plan::{BYTECODE, Failure, Layout, Named, SCRATCH};
+use crate::sandbox::scratch::{self, Scratch};
 
 /// The users that programs may get, which systemd sets apart for services without a user of their
 /// own. All below 65536, so that a container's own map has them.
@@ -88,11 +89,18 @@ fn remove_old(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let used = entry.metadata().and_then(|found| found.modified());
         let is_old = used.is_ok_and(|used| used.elapsed().is_ok_and(|since| since > MONTH));
-        if is_old && File::open(entry.path()).is_ok_and(|root| root.try_lock().is_ok()) {
+        // Locked until it is gone: another server may just be about to use it.
+        if is_old
+            && let Ok(root) = File::open(entry.path())
+            && root.try_lock().is_ok()
+        {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
+
+/// Between being made and being locked, a scratch directory looks like one that was left behind.
+const NEW: Duration = Duration::from_secs(60);
 
 /// Removes scratch directories whose server and launcher were both killed.
 fn sweep(root: &Path) {
@@ -100,29 +108,27 @@ fn sweep(root: &Path) {
         return;
     };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let server = name
-            .to_str()
-            .and_then(|name| name.split('-').next()?.parse::<u32>().ok());
-        if server.is_none_or(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = std::fs::remove_dir_all(entry.path());
+        let changed = entry.metadata().and_then(|found| found.modified());
+        if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > NEW))
+            && let Ok(folder) = File::open(entry.path())
+            && folder.try_lock().is_ok()
+        {
+            let _ = scratch::remove(&entry.path());
         }
     }
 }
 
 /// A scratch directory for one program, and its owner.
-pub(super) fn scratch(root: &Path) -> io::Result<(tempfile::TempDir, u32)> {
+pub(super) fn scratch(root: &Path) -> io::Result<(Scratch, u32)> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
     let users = USERS.end() - USERS.start() + 1;
     let start = fastrand::u32(..users);
     let _ = NEXT.compare_exchange(u32::MAX, start, Ordering::Relaxed, Ordering::Relaxed);
     let id = USERS.start() + NEXT.fetch_add(1, Ordering::Relaxed) % users;
-    let scratch = tempfile::Builder::new()
-        .prefix(&format!("{}-", std::process::id()))
-        .tempdir_in(root.join("scratch"))?;
+    let scratch = tempfile::tempdir_in(root.join("scratch"))?;
     chown(scratch.path(), Some(id), Some(id))?;
-    Ok((scratch, id))
+    Ok((Scratch::new(scratch)?, id))
 }
 
 fn build(root: &Path, layout: &Layout) -> io::Result<()> {

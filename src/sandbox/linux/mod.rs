@@ -21,7 +21,7 @@ mod sys;
 
 use std::sync::Arc;
 
-use tempfile::TempDir;
+use crate::sandbox::scratch::Scratch;
 use tokio::process::Command;
 
 use super::interpreter::Interpreter;
@@ -68,7 +68,7 @@ impl Site {
         arguments: &[&str],
         limits: Limits,
         report: bool,
-    ) -> Result<(Command, Option<TempDir>), Failure> {
+    ) -> Result<(Command, Option<Scratch>), Failure> {
         let (wall, scratch) = match &self.copy {
             None => (Wall::Namespaces, None),
             Some(copy) => {
