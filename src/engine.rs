@@ -18,7 +18,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 
-use self::pool::{Pool, Standing};
+use self::pool::{Lent, Pool, Standing};
 use self::run::Run;
 use crate::audit::{self, Audit};
 use crate::config::{ClaudeCodeRules, Config, Execution, ToolRules};
@@ -145,8 +145,8 @@ impl Engine {
             prepared = self.prepare(&program.code, turn) => prepared,
             () = &mut cancelled => return self.report_of(Err(ProgramError::Cancelled)),
         };
-        let (turn, standing) = match prepared {
-            Ok(prepared) => prepared,
+        let mut lent = match prepared {
+            Ok(lent) => lent,
             Err(error) => return self.report_of(Err(error)),
         };
         let client = self.client_rules(&program).await;
@@ -163,13 +163,11 @@ impl Engine {
             self.execution.clone(),
             progress,
         );
-        let Standing { mut child, channel } = standing;
+        let Standing { child, channel } = lent.standing();
         let run = Run::new(&self.execution, &self.registry, &gate);
-        let mut report = run
-            .finish(program.code, &mut child, channel, cancelled)
-            .await;
+        let mut report = run.finish(program.code, child, channel, cancelled).await;
         report.warnings = warnings;
-        self.pool.end(child, turn).await;
+        lent.end().await;
         report
     }
 
@@ -185,15 +183,11 @@ impl Engine {
     }
 
     /// Waits for the program's turn, for a child that stands, and for the servers it speaks of.
-    async fn prepare(
-        &self,
-        code: &str,
-        turn: Turn,
-    ) -> Result<(OwnedSemaphorePermit, Standing), ProgramError> {
+    async fn prepare(&self, code: &str, turn: Turn) -> Result<Lent, ProgramError> {
         let turn = turn.0.await.expect("the programs are never closed");
         let servers = self.registry.settled(Needs::Program(code));
-        let (standing, ()) = tokio::join!(self.pool.take(), servers);
-        Ok((turn, standing?))
+        let (lent, ()) = tokio::join!(self.pool.take(turn), servers);
+        lent
     }
 
     fn report_of(&self, outcome: Result<(), ProgramError>) -> Report {

@@ -62,9 +62,9 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    let channel = Channel::new(from_child, to_child);
+    let mut channel = Channel::new(from_child, to_child);
     let cancelled = pin!(cancelled.cancelled());
     Run::new(execution, registry, gate)
-        .finish(String::new(), &mut child, channel, cancelled)
+        .finish(String::new(), &mut child, &mut channel, cancelled)
         .await
 }

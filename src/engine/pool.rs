@@ -47,8 +47,46 @@ pub(super) struct Standing {
     pub(super) channel: Channel<ChildStdout, ChildStdin>,
 }
 
+/// A child in the hands of its program, to which the program's place belongs. Dropped, it ends all the
+/// same.
+#[derive(Debug)]
+pub(super) struct Lent {
+    lent: Option<(Standing, OwnedSemaphorePermit)>,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+impl Lent {
+    pub(super) fn standing(&mut self) -> &mut Standing {
+        let lent = self.lent.as_mut();
+        &mut lent.expect("it is taken out only to be ended").0
+    }
+
+    /// Kills what is left of the child, and gives its program's place back when it is gone. That, too,
+    /// is waited for here if the child leaves files behind; where nothing is left to be seen, it
+    /// happens in the background.
+    pub(super) async fn end(mut self) {
+        let leaves_files = self.standing().child.leaves_files();
+        if leaves_files && let Some((mut standing, turn)) = self.lent.take() {
+            standing.child.kill();
+            standing.child.end().await;
+            let _ = self.orders.send(Order::Ended(None, turn));
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some((mut standing, turn)) = self.lent.take() {
+            standing.child.kill();
+            let child = Box::new(standing.child);
+            let _ = self.orders.send(Order::Ended(Some(child), turn));
+        }
+    }
+}
+
 type Taker = oneshot::Sender<Result<Standing, SandboxError>>;
 
+#[derive(Debug)]
 enum Order {
     Take(Taker),
     /// A program has ended; what is left of its child, if that was not ended with it.
@@ -86,26 +124,18 @@ impl Pool {
         Self { orders }
     }
 
-    /// A child for one program, which counts as running already.
-    pub(super) async fn take(&self) -> Result<Standing, ProgramError> {
+    /// A child for the program whose turn it is.
+    pub(super) async fn take(&self, turn: OwnedSemaphorePermit) -> Result<Lent, ProgramError> {
         let (taker, taken) = oneshot::channel();
         self.order(Order::Take(taker));
         match taken.await {
-            Ok(standing) => Ok(standing?),
+            Ok(standing) => {
+                let lent = Some((standing?, turn));
+                tracing::debug!("a child is handed out");
+                let orders = self.orders.clone();
+                Ok(Lent { lent, orders })
+            }
             Err(_) => Err(ProgramError::Cancelled),
-        }
-    }
-
-    /// Kills what is left of a child, and gives its program's place back when it is gone. That, too,
-    /// is waited for here if the child leaves files behind; where nothing is left to be seen, it
-    /// happens in the background.
-    pub(super) async fn end(&self, mut child: Child, turn: OwnedSemaphorePermit) {
-        child.kill();
-        if child.leaves_files() {
-            child.end().await;
-            self.order(Order::Ended(None, turn));
-        } else {
-            self.order(Order::Ended(Some(Box::new(child)), turn));
         }
     }
 

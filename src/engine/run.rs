@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         mut self,
         code: String,
         child: &mut impl Process,
-        channel: Channel<R, W>,
+        channel: &mut Channel<R, W>,
         mut cancelled: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> Report
     where
@@ -155,17 +155,14 @@ impl<'a> Run<'a> {
         &mut self,
         code: String,
         child: &mut impl Process,
-        channel: Channel<R, W>,
+        channel: &mut Channel<R, W>,
         mut cancelled: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> Result<(), ProgramError>
     where
         R: AsyncRead + Unpin + Send,
         W: AsyncWrite + Unpin + Send,
     {
-        let Channel {
-            mut incoming,
-            outgoing,
-        } = channel;
+        let Channel { incoming, outgoing } = channel;
         let (answers, queue) = mpsc::unbounded_channel();
         let start = self.start(code);
         let writer = write_frames(outgoing, start, queue);
@@ -297,18 +294,18 @@ impl<'a> Run<'a> {
                 }
                 Event::Exited(exit) => {
                     let until = Instant::now() + DRAIN_LIMIT;
-                    return self.drain(&mut incoming, until, died(exit, limit)).await;
+                    return self.drain(incoming, until, died(exit, limit)).await;
                 }
                 Event::Exceeded(limit) => {
                     let error = ProgramError::Exceeded(limit);
-                    return self.drain(&mut incoming, Instant::now(), error).await;
+                    return self.drain(incoming, Instant::now(), error).await;
                 }
                 Event::Asking(true) => clock.stop(),
                 Event::Asking(false) => clock.go_on(),
                 Event::Deadline => {
                     let seconds = seconds(limit);
                     let error = ProgramError::TimedOut { seconds };
-                    return self.drain(&mut incoming, Instant::now(), error).await;
+                    return self.drain(incoming, Instant::now(), error).await;
                 }
                 Event::Cancelled => return Err(ProgramError::Cancelled),
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use mock_servers::{At, Fault, Scenario};
 use serde_json::json;
 
 use crate::support::{PATIENCE, Ptc, Session, copy_executable};
@@ -65,6 +66,20 @@ fn without_a_pool_nothing_waits() {
     let mut session = Ptc::new().execution("pool", 0).start();
     assert_eq!(session.execute("print(1)").output(), "1");
     session.wait_for_no_program();
+    session.close();
+}
+
+// contract: C5
+#[test]
+fn a_program_that_is_cancelled_before_it_begins_leaves_the_pool_as_it_was() {
+    let silent = Scenario::new().always(At::Handshake, Fault::hang());
+    let mut session = start(Ptc::new().stdio("silent", silent));
+    let before = wait_for_ready(&session, 1, 1);
+    let waits = session.send_program("await mcp__silent__x()");
+    session.wait_for_log("a child is handed out");
+    session.notify("notifications/cancelled", json!({"requestId": waits}));
+    let after = wait_for_ready(&session, 1, 2);
+    assert_ne!(before, after);
     session.close();
 }
 
