@@ -2,16 +2,16 @@
 //! itself is killed.
 //!
 //! It is our own binary under a hidden first argument, and it holds the reading end of a pipe whose
-//! writing end only we hold. Over the pipe it is told which groups there are, a line each: `+<id>`
-//! or `+<id> <directory>`, and `-<id>`. However ptc-mcp ends, the kernel closes the pipe, and the
-//! end of input is the order to kill what is left.
+//! writing end only we hold. Over the pipe it is told what there is, a line each: `+<id>` or
+//! `+/<directory>`, and the same with `-`. However ptc-mcp ends, the kernel closes the pipe, and the
+//! end of input is the order to kill and remove what is left.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "one of the places where processes are spawned"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -30,8 +30,34 @@ pub const ARGUMENT: &str = "__watchdog";
 /// How long a killed group may go on filling its directory.
 const DYING: Duration = Duration::from_millis(500);
 
-/// With each group the directory that goes with it.
-type Groups = BTreeMap<i32, Option<PathBuf>>;
+/// What must not outlive ptc-mcp.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Charge {
+    Group(i32),
+    Directory(PathBuf),
+}
+
+impl Charge {
+    /// As the watchdog is told of it.
+    fn line(&self, sign: u8) -> Vec<u8> {
+        let mut line = vec![sign];
+        match self {
+            Self::Group(group) => line.extend(group.to_string().as_bytes()),
+            Self::Directory(path) => line.extend(path.as_os_str().as_bytes()),
+        }
+        line.push(b'\n');
+        line
+    }
+
+    fn read(name: &[u8]) -> Option<Self> {
+        if name.starts_with(b"/") {
+            return Some(Self::Directory(OsStr::from_bytes(name).into()));
+        }
+        let group: i32 = std::str::from_utf8(name).ok()?.parse().ok()?;
+        // Group 1 is init's, and 0 would mean our own.
+        (group > 1).then_some(Self::Group(group))
+    }
+}
 
 /// Where to find ourselves for a further process. On Linux the file that is running, even after an
 /// upgrade has put another in its place: the two need not understand each other.
@@ -49,10 +75,10 @@ static WATCHDOG: OnceLock<Mutex<Watchdog>> = OnceLock::new();
 /// The watchdog, seen from ptc-mcp.
 #[derive(Debug, Default)]
 struct Watchdog {
-    /// `None` until there is something to guard, and after a failed restart: the next change of the
-    /// groups tries again.
+    /// `None` until there is something to guard, and after a failed restart: the next change tries
+    /// again.
     process: Option<Process>,
-    groups: Groups,
+    charges: BTreeSet<Charge>,
 }
 
 #[derive(Debug)]
@@ -78,36 +104,35 @@ fn watchdog() -> Option<MutexGuard<'static, Watchdog>> {
     Some(watchdog.unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A group under guard; released when dropped, which must be after the group's end.
+/// A charge under guard; released when dropped, which must be after its end.
 #[derive(Debug)]
-pub struct Guarded(i32);
+pub struct Guarded(Charge);
 
-/// Puts a group under guard of this process's watchdog, if it has one. A directory goes with it.
-pub fn guard(group: i32, directory: Option<&Path>) -> Guarded {
-    if let Some(mut watchdog) = watchdog() {
-        watchdog.groups.insert(group, directory.map(Path::to_owned));
-        watchdog.change(&entry(group, directory));
-    }
-    Guarded(group)
+/// Puts a process group under guard of this process's watchdog, if it has one.
+pub fn guard_group(group: i32) -> Guarded {
+    guard(Charge::Group(group))
 }
 
-fn entry(group: i32, directory: Option<&Path>) -> Vec<u8> {
-    let mut line = format!("+{group}").into_bytes();
-    // No line can tell of a name with a line's end in it.
-    let told = directory.map(|path| path.as_os_str().as_bytes());
-    if let Some(path) = told.filter(|path| !path.contains(&b'\n')) {
-        line.push(b' ');
-        line.extend_from_slice(path);
+/// Puts a directory under guard, unless no line can tell of it.
+pub fn guard_directory(path: &Path) -> Option<Guarded> {
+    let bytes = path.as_os_str().as_bytes();
+    (bytes.starts_with(b"/") && !bytes.contains(&b'\n'))
+        .then(|| guard(Charge::Directory(path.to_owned())))
+}
+
+fn guard(charge: Charge) -> Guarded {
+    if let Some(mut watchdog) = watchdog() {
+        watchdog.charges.insert(charge.clone());
+        watchdog.change(&charge.line(b'+'));
     }
-    line.push(b'\n');
-    line
+    Guarded(charge)
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
         if let Some(mut watchdog) = watchdog() {
-            watchdog.groups.remove(&self.0);
-            watchdog.change(format!("-{}\n", self.0).as_bytes());
+            watchdog.charges.remove(&self.0);
+            watchdog.change(&self.0.line(b'-'));
         }
     }
 }
@@ -121,7 +146,7 @@ impl Watchdog {
         if !told {
             // Not started yet, or somebody killed it. A new one has to be told everything.
             self.process = None;
-            match Process::start().and_then(|process| process.told(&self.groups)) {
+            match Process::start().and_then(|process| process.told(&self.charges)) {
                 Ok(process) => self.process = Some(process),
                 Err(error) => tracing::warn!(
                     "no watchdog: should this process be killed, its servers stay ({error})"
@@ -147,10 +172,9 @@ impl Process {
         }
     }
 
-    fn told(mut self, groups: &Groups) -> io::Result<Self> {
-        for (group, directory) in groups {
-            self.lifeline
-                .write_all(&entry(*group, directory.as_deref()))?;
+    fn told(mut self, charges: &BTreeSet<Charge>) -> io::Result<Self> {
+        for charge in charges {
+            self.lifeline.write_all(&charge.line(b'+'))?;
         }
         Ok(self)
     }
@@ -170,12 +194,19 @@ pub fn main() -> ExitCode {
     // An interrupt from the terminal is meant for ptc-mcp, whose orderly end we wait for.
     let _ = setsid();
     let left = left_over(io::stdin().lock());
-    for group in left.keys().filter_map(|group| Pid::from_raw(*group)) {
-        let _ = kill_process_group(group, Signal::KILL);
+    let mut directories = Vec::new();
+    for charge in left {
+        match charge {
+            Charge::Group(group) => {
+                let group = Pid::from_raw(group);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            }
+            Charge::Directory(path) => directories.push(path),
+        }
     }
     let deadline = Instant::now() + DYING;
-    for directory in left.values().flatten() {
-        while scratch::remove(directory).is_err() && Instant::now() < deadline {
+    for directory in directories {
+        while scratch::remove(&directory).is_err() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -183,8 +214,8 @@ pub fn main() -> ExitCode {
 }
 
 /// What is still under guard when the input ends.
-fn left_over(mut input: impl BufRead) -> Groups {
-    let mut groups = Groups::new();
+fn left_over(mut input: impl BufRead) -> BTreeSet<Charge> {
+    let mut charges = BTreeSet::new();
     let mut line = Vec::new();
     while input
         .read_until(b'\n', &mut line)
@@ -192,55 +223,52 @@ fn left_over(mut input: impl BufRead) -> Groups {
     {
         let taken = std::mem::take(&mut line);
         // Half a number or half a path would name what is not ours.
-        let Some((sign, rest)) = taken.strip_suffix(b"\n").and_then(<[u8]>::split_first) else {
+        let Some((sign, name)) = taken.strip_suffix(b"\n").and_then(<[u8]>::split_first) else {
             continue;
         };
-        let mut parts = rest.splitn(2, |byte| *byte == b' ');
-        let id = parts.next().and_then(|id| std::str::from_utf8(id).ok());
-        // Group 1 is init's, and 0 would mean our own.
-        let Some(group) = id.and_then(|id| id.parse().ok()).filter(|id| *id > 1) else {
-            continue;
-        };
-        let directory = parts
-            .next()
-            .map(|path| PathBuf::from(OsStr::from_bytes(path)));
-        match sign {
-            b'+' => groups.insert(group, directory),
-            b'-' => groups.remove(&group),
-            _ => None,
+        match (sign, Charge::read(name)) {
+            (b'+', Some(charge)) => charges.insert(charge),
+            (b'-', Some(charge)) => charges.remove(&charge),
+            _ => false,
         };
     }
-    groups
+    charges
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // contract: S12
-    #[test]
-    fn only_groups_still_under_guard_are_left_over() {
-        for (input, expected) in [
-            ("", vec![]),
-            ("+20\n+30\n-20\n", vec![30]),
-            ("+20\n-20\n+20\n", vec![20]),
-            ("-20\n", vec![]),
-            ("+0\n+1\n+-5\n+x\n\n20\n", vec![]),
-            ("+20\n+3", vec![20]),
-        ] {
-            let groups: Vec<i32> = left_over(input.as_bytes()).into_keys().collect();
-            assert_eq!(groups, expected, "{input:?}");
-        }
-    }
-
     // contract: S12 P10
     #[test]
-    fn directories_are_told_as_they_are_named() {
-        let odd = Path::new(OsStr::from_bytes(b"/tmp/a b\xff"));
-        let told = [entry(20, Some(odd)), entry(30, None)].concat();
-        let expected = Groups::from([(20, Some(odd.to_owned())), (30, None)]);
-        assert_eq!(left_over(&told[..]), expected);
-        let unspeakable = entry(40, Some(Path::new("/tmp/a\n-20")));
-        assert_eq!(left_over(&unspeakable[..]), Groups::from([(40, None)]));
+    fn only_what_is_still_under_guard_is_left_over() {
+        let group = Charge::Group;
+        let directory = |name: &[u8]| Charge::Directory(OsStr::from_bytes(name).into());
+        for (input, expected) in [
+            (&b""[..], vec![]),
+            (b"+20\n+30\n-20\n", vec![group(30)]),
+            (b"+20\n-20\n+20\n", vec![group(20)]),
+            (b"-20\n", vec![]),
+            (b"+0\n+1\n+-5\n+x\n\n20\n", vec![]),
+            (b"+20\n+3", vec![group(20)]),
+            (b"+/tmp/a b\xff\n+/t", vec![directory(b"/tmp/a b\xff")]),
+            (b"+20\n+/tmp/a\n-20\n", vec![directory(b"/tmp/a")]),
+            (b"+20\n+/tmp/a\n-/tmp/a\n", vec![group(20)]),
+        ] {
+            let found: Vec<Charge> = left_over(input).into_iter().collect();
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(input));
+        }
+        assert!(guard_directory(Path::new("/tmp/a\n-20")).is_none());
+        assert!(guard_directory(Path::new("relative")).is_none());
+    }
+
+    #[test]
+    fn what_is_told_is_what_is_read() {
+        for charge in [Charge::Group(20), Charge::Directory("/tmp/ä b".into())] {
+            let added = charge.line(b'+');
+            assert_eq!(left_over(&added[..]), BTreeSet::from([charge.clone()]));
+            let removed = [added, charge.line(b'-')].concat();
+            assert_eq!(left_over(&removed[..]), BTreeSet::new());
+        }
     }
 }

@@ -200,7 +200,7 @@ impl Group {
     fn new(id: Pid) -> Self {
         Self {
             id,
-            guarded: Mutex::new(Some(watchdog::guard(id.as_raw_nonzero().get(), None))),
+            guarded: Mutex::new(Some(watchdog::guard_group(id.as_raw_nonzero().get()))),
         }
     }
 

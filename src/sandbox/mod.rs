@@ -375,9 +375,11 @@ impl Sandbox {
             words: Some(words),
             confined,
             watch,
-            guarded: group
+            guarded: group.filter(|_| !confined).map(watchdog::guard_group),
+            _guarded_scratch: scratch
+                .as_ref()
                 .filter(|_| !confined)
-                .map(|group| watchdog::guard(group, scratch.as_ref().map(Scratch::path))),
+                .and_then(|scratch| watchdog::guard_directory(scratch.path())),
             scratch,
             ground: None,
         })
@@ -439,6 +441,8 @@ pub struct Child {
     /// Gone once the process has been reaped.
     guarded: Option<Guarded>,
     scratch: Option<Scratch>,
+    /// Dropped after the directory. A launcher looks after it by itself.
+    _guarded_scratch: Option<Guarded>,
     /// What it was started on; nothing for a self-test.
     ground: Option<Arc<Ground>>,
 }
