@@ -256,10 +256,10 @@ enum Sink {
 }
 
 impl Recorder {
-    pub(crate) fn none(start: u32) -> Self {
+    pub(crate) fn none() -> Self {
         Self {
             sink: Sink::None,
-            start,
+            start: 1,
         }
     }
 

@@ -35,11 +35,7 @@ impl Mock {
     /// # Panics
     /// When the scenario is not one for this transport.
     fn new(scenario: Scenario, transport: Transport) -> Self {
-        let scenario =
-            Scenario::parse(&scenario.to_json()).expect("a scenario that holds together");
-        scenario
-            .check_transport(transport)
-            .expect("a scenario for this transport");
+        let scenario = checked(&scenario, transport);
         let journal = Journal::in_memory();
         let mut mock = Self {
             scenario,
@@ -86,8 +82,11 @@ impl Mock {
     }
 
     /// Starts it again with another scenario.
-    pub fn restart_with(&mut self, scenario: Scenario) {
-        self.scenario = scenario;
+    ///
+    /// # Panics
+    /// When the scenario is not one for this transport.
+    pub fn restart_with(&mut self, scenario: &Scenario) {
+        self.scenario = checked(scenario, self.transport);
         self.start();
     }
 
@@ -118,6 +117,14 @@ impl Drop for Mock {
     }
 }
 
+fn checked(scenario: &Scenario, transport: Transport) -> Scenario {
+    let scenario = Scenario::parse(&scenario.to_json()).expect("a scenario that holds together");
+    scenario
+        .check_transport(transport)
+        .expect("a scenario for this transport");
+    scenario
+}
+
 /// A server that a client starts by its command line.
 pub struct StdioMock {
     program: PathBuf,
@@ -143,11 +150,7 @@ impl StdioMock {
 
     /// Replaces the scenario; it holds from the next start on.
     pub fn rewrite(&self, scenario: &Scenario) {
-        let text = scenario.to_json();
-        let scenario = Scenario::parse(&text).expect("a scenario that holds together");
-        scenario
-            .check_transport(Transport::Stdio)
-            .expect("a scenario for stdio");
+        let text = checked(scenario, Transport::Stdio).to_json();
         std::fs::write(&self.scenario, text).expect("the scenario can be written");
     }
 

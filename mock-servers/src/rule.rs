@@ -102,6 +102,19 @@ impl Rule {
             && self.one_in.is_none_or(|n| lot.is_multiple_of(n))
     }
 
+    /// Whether there is an occasion on which all its conditions hold, as far as they count occasions.
+    pub(crate) fn can_strike(&self) -> bool {
+        let (first, last) = (self.from.unwrap_or(1), self.until.unwrap_or(u64::MAX));
+        let step = self.every.unwrap_or(1);
+        match self.nth {
+            Some(n) => (first..=last).contains(&n) && n.is_multiple_of(step),
+            None => first
+                .max(1)
+                .checked_next_multiple_of(step)
+                .is_some_and(|n| n <= last),
+        }
+    }
+
     /// Whether the number of earlier starts makes a difference.
     pub(crate) fn counts_starts(&self) -> bool {
         let counts = [self.nth, self.from, self.until, self.every, self.one_in];

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::fault::Fault;
@@ -27,7 +27,14 @@ pub fn run(
     let recorder = match journal {
         Some(journal) => Recorder::to_file(journal)
             .map_err(|error| format!("cannot write the journal {}: {error}", journal.display()))?,
-        None => Recorder::none(count_start(&scenario, scenario_file)?),
+        None if scenario.counts_starts() => {
+            return Err(format!(
+                "{}: the scenario tells one start from another, which takes a --journal: earlier starts \
+                 are counted by it",
+                scenario_file.display()
+            ));
+        }
+        None => Recorder::none(),
     };
     let ignores = scenario
         .start_faults(recorder.start())
@@ -49,20 +56,6 @@ pub fn run(
             serve().map_err(|error| format!("cannot serve on 127.0.0.1:{port}: {error}"))
         }
     }
-}
-
-/// Without a journal a file beside the scenario counts the starts, if they make a difference.
-fn count_start(scenario: &Scenario, scenario_file: &Path) -> Result<u32, String> {
-    if !scenario.counts_starts() {
-        return Ok(1);
-    }
-    let mut counter = PathBuf::from(scenario_file).into_os_string();
-    counter.push(".starts");
-    let before = std::fs::read_to_string(&counter).unwrap_or_default();
-    let start = before.trim().parse::<u32>().unwrap_or(0) + 1;
-    std::fs::write(&counter, format!("{start}\n"))
-        .map_err(|error| format!("cannot write {}: {error}", Path::new(&counter).display()))?;
-    Ok(start)
 }
 
 /// An ignored signal stays ignored across exec, and a shell can ignore one without unsafe code.

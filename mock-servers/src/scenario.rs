@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::compute;
-use crate::fault::Fault;
+use crate::fault::{Fault, GarbageKind};
 use crate::name_or_map::{self, NameOrMap};
 use crate::rule::{At, Rule};
 
@@ -506,6 +506,40 @@ impl Scenario {
             {
                 return Err("`nth`, `every`, `one_in` and `starts` count from 1".to_owned());
             }
+            if !rule.can_strike() {
+                return Err(format!(
+                    "fault `{}` at `{}` never strikes: no occasion is within its `nth`, `from`, \
+                     `until` and `every` at once",
+                    rule.fault.name(),
+                    rule.at.name()
+                ));
+            }
+            let mut struck = self
+                .tools
+                .iter()
+                .filter(|tool| rule.tool.as_ref().is_none_or(|name| *name == tool.name));
+            if matches!(rule.fault, Fault::SchemaViolation(_))
+                && !self.tools.is_empty()
+                && struck.all(Tool::is_raw)
+            {
+                return Err(raw_is_sent_as_written());
+            }
+        }
+        let garbage = |fault: &Fault| {
+            let Fault::Garbage(garbage) = fault else {
+                return false;
+            };
+            garbage.kind == GarbageKind::Literal && garbage.text.is_none()
+        };
+        let mut faults = self.faults.iter().map(|rule| &rule.fault);
+        if faults.any(garbage) || self.reply_faults().any(garbage) {
+            return Err("`garbage` of kind `literal` needs its `text`".to_owned());
+        }
+        let replies = self.tools.iter().flat_map(|tool| &tool.replies);
+        for reply in replies.filter(|reply| reply.raw.is_some()) {
+            if let Some(Fault::SchemaViolation(_)) = reply.fault {
+                return Err(raw_is_sent_as_written());
+            }
         }
         for fault in self.reply_faults() {
             if !fault.fits(At::Call) {
@@ -575,4 +609,15 @@ impl Scenario {
     pub(crate) fn lot(&self, rule: usize, occasion: u64, start: u32) -> u64 {
         compute::lot(self.seed, [rule as u64, start.into(), occasion])
     }
+}
+
+impl Tool {
+    /// Whether nothing of its answers is put together here.
+    fn is_raw(&self) -> bool {
+        !self.replies.is_empty() && self.replies.iter().all(|reply| reply.raw.is_some())
+    }
+}
+
+fn raw_is_sent_as_written() -> String {
+    "`schema_violation` changes nothing of a `raw` reply, which is sent as written".to_owned()
 }

@@ -124,7 +124,7 @@ impl Peer {
     /// Follows another scenario from its next start on, which over HTTP is now.
     pub fn change(&mut self, scenario: Scenario) {
         if let Some(mock) = &mut self.web {
-            mock.restart_with(scenario);
+            mock.restart_with(&scenario);
         } else if let Some(mock) = &self.stdio {
             mock.rewrite(&scenario);
         }

@@ -140,6 +140,10 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let Ok(copy) = stream.try_clone() else { return };
         self.memory().connections.insert(number, copy);
+        if self.player.is_stopped() {
+            // What was there before has been ended already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
         let opens_with_tls = self.tls.is_some() && tls::opens_with_it(&stream);
         let mut connection = Connection::new(stream);
         if let Some(answer) = self.tls.filter(|_| opens_with_tls) {

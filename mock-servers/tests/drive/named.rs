@@ -217,3 +217,22 @@ fn the_readme_lists_each_and_this_file_tests_each() {
         );
     }
 }
+
+#[test]
+fn starts_are_counted_by_the_journal_and_by_nothing_else() {
+    let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+    let files = || {
+        let files = std::fs::read_dir(scenarios).expect("it is there");
+        files.count()
+    };
+    let before = files();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_mock-server"))
+        .args(["--transport", "stdio", "--scenario"])
+        .arg(format!("{scenarios}/never-starts.yaml"))
+        .output()
+        .expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(said.contains("which takes a --journal"), "{said}");
+    assert_eq!(files(), before);
+}

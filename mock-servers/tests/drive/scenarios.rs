@@ -76,6 +76,34 @@ fn what_could_never_strike_is_refused() {
             "tools: [{ name: a, replies: [{ fault: ignore_sigterm }] }]",
             "cannot be a reply's",
         ),
+        (
+            "faults: [{ at: call, from: 5, until: 3, fault: crash }]",
+            "`crash` at `call` never strikes",
+        ),
+        (
+            "faults: [{ at: call, nth: 3, every: 2, fault: crash }]",
+            "never strikes",
+        ),
+        (
+            "faults: [{ at: call, every: 4, until: 3, fault: crash }]",
+            "never strikes",
+        ),
+        (
+            "faults: [{ at: call, fault: { garbage: { kind: literal } } }]",
+            "`literal` needs its `text`",
+        ),
+        (
+            "tools: [{ name: a, replies: [{ fault: { garbage: { kind: literal } } }] }]",
+            "`literal` needs its `text`",
+        ),
+        (
+            "tools: [{ name: a, replies: [{ raw: '{}', fault: schema_violation }] }]",
+            "nothing of a `raw` reply",
+        ),
+        (
+            "tools: [{ name: a, replies: [{ raw: '{}' }] }]\nfaults: [{ at: call, fault: schema_violation }]",
+            "nothing of a `raw` reply",
+        ),
     ] {
         let error = Scenario::parse(text).expect_err(text);
         assert!(error.contains(reason), "{text}: {error}");
