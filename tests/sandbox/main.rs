@@ -555,7 +555,6 @@ fn what_was_made_for_an_interpreter_may_be_removed_while_the_server_runs() {
             std::fs::remove_dir_all(cache.join("ptc-mcp")).unwrap();
         }
     }
-    drop(request);
     drop(input);
     assert!(server.wait().unwrap().success());
 }
