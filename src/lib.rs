@@ -21,7 +21,7 @@
 //!              downstream  catalogue (rmcp's client side begins in downstream)
 //!
 //! permissions, consent and audit (the client's rules, the person's word, the log) stand beside
-//! registry, for gate and engine; result, signature, search, config, json and tool stand below all;
+//! registry, for gate and engine; result, signature, search, config, json, scratch and tool stand below all;
 //! arrows only go down
 //! ```
 //!
@@ -68,7 +68,7 @@
 //! * [`downstream`]: filters, budgets, backoff.
 //! * [`result`]: who called, how a result was fetched, async.
 //! * [`signature`]: tools; it reads schemas. [`search`]: what it ranks. [`json`]: MCP.
-//!   [`pipe`]: what passes through it.
+//!   [`pipe`]: what passes through it. [`scratch`]: who filled it.
 //! * [`report`]: where its text is sent.
 //! * [`config`]: Tokio, rmcp.
 //!
@@ -96,6 +96,7 @@ pub mod registry;
 pub mod report;
 pub mod result;
 pub mod sandbox;
+pub mod scratch;
 pub mod search;
 pub mod server;
 pub mod signature;

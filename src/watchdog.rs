@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
 
-use crate::sandbox::scratch;
+use crate::scratch;
 
 /// The first argument that turns the binary into the watchdog.
 pub const ARGUMENT: &str = "__watchdog";

@@ -15,7 +15,6 @@ pub mod linux;
 #[cfg(target_os = "linux")]
 mod prove;
 mod refusal;
-pub mod scratch;
 mod seatbelt;
 mod selftest;
 mod status;
@@ -31,11 +30,11 @@ use tokio::sync::Mutex;
 
 use crate::channel::LOADER;
 use crate::config::{Execution, SandboxMode};
+use crate::scratch::Scratch;
 use crate::watchdog::{self, Guarded};
 use cache::Seen;
 use interpreter::{Answers, Interpreter};
 use launcher::Limits;
-use scratch::Scratch;
 
 pub use status::{Attack, Examination, Layer};
 

@@ -291,7 +291,7 @@ mod tests {
             inner = rustix::fs::openat(&inner, &*long, flags, rustix::fs::Mode::empty()).unwrap();
         }
         assert_eq!(usage(folder.path(), u64::MAX), Usage::Hidden);
-        crate::sandbox::scratch::remove(folder.path()).unwrap();
+        crate::scratch::remove(folder.path()).unwrap();
         assert!(!folder.path().exists());
 
         for error in [rustix::io::Errno::ACCESS, rustix::io::Errno::NAMETOOLONG] {

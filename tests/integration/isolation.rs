@@ -407,7 +407,7 @@ fn an_enormous_name_delays_nobody() {
         ",
     );
     let found =
-        session.execute("print((await inspect_tool(tool_name='mcp__s__' + 'y' * 5_000_000))[:16])");
+        session.execute("print((await inspect_tool(tool_name='mcp__s__' + 'y' * 60_000))[:16])");
     assert_eq!(found.output(), "[Tool not found]");
     session.notify("notifications/cancelled", json!({"requestId": spinning}));
     session.close();

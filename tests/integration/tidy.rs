@@ -116,13 +116,14 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["config", "downstream", "result", "signature", "tool"],
     ),
     ("downstream", &["config", "result", "tool", "watchdog"]),
-    ("sandbox", &["channel", "config", "watchdog"]),
+    ("sandbox", &["channel", "config", "scratch", "watchdog"]),
     ("channel", &[]),
     ("search", &[]),
     ("signature", &[]),
     ("result", &["tool"]),
     ("config", &["tool"]),
-    ("watchdog", &[]),
+    ("watchdog", &["scratch"]),
+    ("scratch", &[]),
 ];
 
 fn root() -> PathBuf {

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use super::plan::{BYTECODE, Failure, Layout, Named, SCRATCH};
-use crate::sandbox::scratch::{self, Scratch};
+use crate::scratch::{self, Scratch};
 
 /// The users that programs may get, which systemd sets apart for services without a user of their
 /// own. All below 65536, so that a container's own map has them.

@@ -104,7 +104,7 @@ fn run(plan: &Plan) -> Result<WaitStatus, Failure> {
     drop(stay);
     if let Wall::Chroot { scratch, .. } = &plan.wall {
         // The server does so as well; but it may have been killed.
-        let _ = crate::sandbox::scratch::remove(scratch);
+        let _ = crate::scratch::remove(scratch);
     }
     ended
 }

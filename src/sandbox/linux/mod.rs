@@ -21,7 +21,7 @@ mod sys;
 
 use std::sync::Arc;
 
-use crate::sandbox::scratch::Scratch;
+use crate::scratch::Scratch;
 use tokio::process::Command;
 
 use super::interpreter::Interpreter;

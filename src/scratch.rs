@@ -17,13 +17,13 @@ const LEVELS: usize = 64;
 /// A scratch directory. It is locked for as long as it is in use, so that one whose server was killed
 /// can be told from others.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub struct Scratch {
     folder: TempDir,
     _lock: File,
 }
 
 impl Scratch {
-    pub(super) fn new(folder: TempDir) -> io::Result<Self> {
+    pub fn new(folder: TempDir) -> io::Result<Self> {
         let lock = File::open(folder.path())?;
         lock.lock_shared()?;
         Ok(Self {
@@ -32,12 +32,12 @@ impl Scratch {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Removes it, off the runtime's threads: a program can fill it with many files.
-    pub(super) async fn close(self) {
+    pub async fn close(self) {
         let removed = tokio::task::spawn_blocking(move || remove(self.path())).await;
         if let Ok(Err(error)) = removed {
             tracing::warn!("a scratch directory could not be removed: {error}");
@@ -133,6 +133,10 @@ impl Deep<'_> {
 
 /// A program may have made its own files immutable, by flags that nothing in std or rustix changes.
 #[cfg(target_os = "macos")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system's own tool, which ends at once"
+)]
 fn make_changeable(folder: &Path) {
     let _ = std::process::Command::new("/usr/bin/chflags")
         .args(["-R", "-P", "nouchg,nouappnd"])
