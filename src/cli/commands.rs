@@ -43,8 +43,8 @@ pub(crate) async fn serve(config: Config) -> Exit {
     let stopped = stop.clone();
     tokio::spawn(async move {
         let name = signals.next().await;
-        tracing::info!("{name}: shutting down");
         stopped.cancel();
+        tracing::info!("{name}: shutting down");
     });
     if std::io::stdin().is_terminal() {
         terminal::complain(

@@ -5,6 +5,7 @@
 
 mod commands;
 mod doctor;
+mod log;
 mod render;
 mod stats;
 mod terminal;
@@ -110,7 +111,7 @@ impl From<Exit> for ExitCode {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let serving = matches!(arguments.command, None | Some(Command::Serve));
-    start_logging(serving, arguments.verbose);
+    let _flush = start_logging(serving, arguments.verbose);
     // Fails only when a provider is already there, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match arguments.command {
@@ -186,7 +187,7 @@ fn in_runtime(command: Option<Command>, config: Config, origin: &str) -> Exit {
 }
 
 /// Logs go to stderr: stdout is the protocol's when serving, and the command's answer otherwise.
-fn start_logging(serving: bool, verbose: u8) {
+fn start_logging(serving: bool, verbose: u8) -> Option<log::Flush> {
     let own = std::env::var("PTC_MCP_LOG").or_else(|_| std::env::var("RUST_LOG"));
     let filter = match own {
         Ok(filter) if !filter.is_empty() => filter,
@@ -202,17 +203,24 @@ fn start_logging(serving: bool, verbose: u8) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(parsed)
         .with_writer(std::io::stderr)
+        // They would be told on stderr, by what panics when nobody reads that.
+        .log_internal_errors(false)
         .with_ansi(terminal::colours(std::io::stderr().is_terminal()))
         .with_target(verbose > 0);
+    let mut flush = None;
     // Whoever reads a command's log is watching it.
-    if serving {
-        log.init();
-    } else {
+    if !serving {
         log.without_time().init();
+    } else if let Ok((queue, guard)) = log::Log::to(std::io::stderr()) {
+        log.with_writer(queue).init();
+        flush = Some(guard);
+    } else {
+        log.init();
     }
     if let Some(mistake) = mistake {
         tracing::warn!("the log filter '{filter}' is not understood: {mistake}");
     }
+    flush
 }
 
 /// rmcp logs whole messages below `info`, arguments included, so it is raised last and only so far.

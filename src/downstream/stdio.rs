@@ -23,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -48,6 +49,10 @@ const CHUNK: usize = 64 * 1024;
 /// How many of the last lines of stderr explain a death, and how much of each line is looked at.
 const LAST_WORDS: usize = 10;
 const STDERR_LINE: usize = 2_000;
+
+/// How many lines of a server's stderr are logged a minute: a chatty one would drown the others.
+const STDERR_LOGGED: u32 = 100;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// How long answers that are still in the pipe are read after the process is gone: a grandchild
 /// may hold the other end for ever.
@@ -350,6 +355,8 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, exchange: Arc<Exchange>, wor
     let mut lines = Lines::new(STDERR_LINE);
     let mut chunk = vec![0; CHUNK];
     let secrets = exchange.secrets();
+    let server = exchange.server();
+    let mut allowance = Allowance::new();
     let mut say = |line: Line| {
         // Servers like to print their settings when they do not start.
         let text = match line {
@@ -361,16 +368,58 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, exchange: Arc<Exchange>, wor
                 secrets.apply_to_beginning(&wire::printable(head, STDERR_LINE))
             }
         };
-        if !text.is_empty() {
-            tracing::info!(server = %exchange.server(), "stderr: {text}");
-            words.push(text);
+        if text.is_empty() {
+            return;
         }
+        if let Some(left_out) = allowance.spend() {
+            if left_out > 0 {
+                tracing::info!(%server, "stderr: {left_out} lines were left out");
+            }
+            tracing::info!(%server, "stderr: {text}");
+            if allowance.left == 0 {
+                tracing::info!(%server, "stderr: no more of this minute is logged");
+            }
+        }
+        words.push(text);
     };
     while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
         lines.feed(&chunk[..length]).into_iter().for_each(&mut say);
     }
     lines.finish().into_iter().for_each(say);
+    if allowance.left_out > 0 {
+        tracing::info!(%server, "stderr: {} lines were left out", allowance.left_out);
+    }
     words.spoken.cancel();
+}
+
+/// How much more of a server's stderr is logged in this minute.
+struct Allowance {
+    since: Instant,
+    left: u32,
+    left_out: u64,
+}
+
+impl Allowance {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            left: STDERR_LOGGED,
+            left_out: 0,
+        }
+    }
+
+    /// For one line: how many before it were left out, or `None` if it is, too.
+    fn spend(&mut self) -> Option<u64> {
+        if self.since.elapsed() >= MINUTE {
+            (self.since, self.left) = (Instant::now(), STDERR_LOGGED);
+        }
+        if self.left == 0 {
+            self.left_out += 1;
+            return None;
+        }
+        self.left -= 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
 }
 
 /// The last lines of a server's stderr.
@@ -480,6 +529,20 @@ mod tests {
         };
         let names: Vec<String> = environment(&BTreeMap::new(), own).into_keys().collect();
         assert_eq!(names, ["HOME", "LOGNAME", "PATH", "TERM"]);
+    }
+
+    // contract: D4
+    #[tokio::test(start_paused = true)]
+    async fn so_many_lines_a_minute_are_logged_and_the_others_counted() {
+        let mut allowance = Allowance::new();
+        for first in [Some(0), Some(2)] {
+            assert_eq!(allowance.spend(), first);
+            for _ in 1..STDERR_LOGGED {
+                assert_eq!(allowance.spend(), Some(0));
+            }
+            assert_eq!([allowance.spend(), allowance.spend()], [None, None]);
+            tokio::time::advance(MINUTE).await;
+        }
     }
 
     #[test]

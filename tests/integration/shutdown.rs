@@ -1,10 +1,10 @@
 //! How it ends: whoever asks, in good time, and nothing stays behind (section S12).
 
 use std::io::Write;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use mock_servers::{At, Event, Fault, Journal, Mock, Scenario, Tool};
+use mock_servers::{At, Event, Fault, Journal, Mock, Reply, Scenario, Tool};
 use serde_json::{Value, json};
 
 use crate::processes::{self, Process};
@@ -204,6 +204,41 @@ fn a_client_that_does_not_read_delays_nothing() {
     assert_eq!(scratch.count(), 0);
 }
 
+// contract: S12 D1
+#[test]
+fn a_log_that_nobody_reads_delays_nothing_and_ends_nothing() {
+    for is_held in [true, false] {
+        // Dies at each call, so that there is something to log and a supervisor that must not fall.
+        let dies = Tool::new("die").replies([Reply::fault(Fault::crash())]);
+        let ptc = Ptc::new()
+            .stdio("dies", Scenario::new().tool(dies))
+            .env("PTC_MCP_LOG", "trace");
+        let mut held = None;
+        let mut session = ptc.start_with(|stderr, _| held = is_held.then_some(stderr));
+        // More than a pipe holds goes to the log.
+        let long = "x".repeat(100_000);
+        session.request("tools/list", json!({ "cursor": long }));
+        let died = session.execute("await mcp__dies__die()");
+        assert!(died.text().contains("being reconnected"), "{died:?}");
+        let journal = session.journal("dies");
+        journal.wait_until(|journal| journal.starts() == 2, PATIENCE);
+        let asked = Instant::now();
+        session.signal("TERM");
+        session.said_until_the_end();
+        assert!(asked.elapsed() < IN_GOOD_TIME, "held: {is_held}");
+        drop(held);
+    }
+}
+
+// contract: S12
+#[test]
+fn the_last_words_of_the_log_are_written_before_the_end() {
+    let mut session = Ptc::new().start();
+    session.signal("TERM");
+    session.said_until_the_end();
+    session.wait_for_log("SIGTERM: shutting down");
+}
+
 // contract: S12 D5
 #[test]
 fn when_it_is_killed_no_program_and_no_server_outlives_it() {
@@ -282,7 +317,7 @@ fn what_is_left_behind_is_seen() {
     let mut session = Ptc::new().stdio("s", sleeping()).start();
     session.wait_for_tools("connected", |names| names.len() == 1);
     let folder = session.folder().to_owned();
-    let mut stray = std::process::Command::new("sleep")
+    let mut stray = Command::new("sleep")
         .arg("600")
         .env("LEFT_BY", &folder)
         .spawn()

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -219,6 +219,20 @@ impl Ptc {
     }
 
     pub fn start(self) -> Session {
+        self.start_with(|mut stderr, log| {
+            std::thread::spawn(move || {
+                let mut chunk = [0; 4096];
+                while let Ok(n @ 1..) = stderr.read(&mut chunk) {
+                    log.lock()
+                        .unwrap()
+                        .push_str(&String::from_utf8_lossy(&chunk[..n]));
+                }
+            });
+        })
+    }
+
+    /// The same, with the log's pipe in the test's hands.
+    pub fn start_with(self, read: impl FnOnce(ChildStderr, Arc<Mutex<String>>)) -> Session {
         let mut process = self
             .command()
             .stdin(Stdio::piped())
@@ -237,15 +251,7 @@ impl Ptc {
             }
         });
         let log = Arc::new(Mutex::new(String::new()));
-        let (mut stderr, kept) = (process.stderr.take().unwrap(), log.clone());
-        std::thread::spawn(move || {
-            let mut chunk = [0; 4096];
-            while let Ok(n @ 1..) = stderr.read(&mut chunk) {
-                kept.lock()
-                    .unwrap()
-                    .push_str(&String::from_utf8_lossy(&chunk[..n]));
-            }
-        });
+        read(process.stderr.take().unwrap(), log.clone());
         let mut session = Session {
             stdin: process.stdin.take(),
             process: Some(process),
