@@ -42,6 +42,13 @@ const INBOX: usize = 4;
 /// How many lines of a connection that are no JSON-RPC are logged.
 const NOISE_LOGGED: u64 = 100;
 
+/// The errors of a server that could not read a request, and so did not see its id. Any other one
+/// without an id answers no request of ours: some servers refuse notifications.
+const UNREAD: [i64; 2] = [
+    ErrorCode::PARSE_ERROR.0 as i64,
+    ErrorCode::INVALID_REQUEST.0 as i64,
+];
+
 /// Room in an answer for its envelope.
 const ENVELOPE: usize = 64 * 1024;
 
@@ -276,8 +283,13 @@ impl Exchange {
                 None => self.log_stray("a result"),
             },
             Incoming::Error { id, code, message } => {
-                self.settle(id, CallFailure::Rejected { code, message })
-                    .await;
+                let is_owed = id.is_some() || UNREAD.contains(&code);
+                let failure = CallFailure::Rejected { code, message };
+                if is_owed {
+                    self.settle(id, failure).await;
+                } else {
+                    self.log_stray(&failure.to_string());
+                }
             }
             Incoming::Broken { id, why } => {
                 let why = self.secrets.apply(&why).into_owned();

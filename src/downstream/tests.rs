@@ -150,6 +150,14 @@ async fn bad_answers_fail_their_call_only() {
             "task",
         ),
         (r#"{"jsonrpc":"2.0","result":{}}"#, "no id"),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
+            "what?",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"eh?"}}"#,
+            "eh?",
+        ),
     ] {
         let failure = raw(&connection, line).await.unwrap_err();
         assert!(failure.to_string().contains(expected), "{line}: {failure}");
@@ -173,6 +181,19 @@ async fn bad_answers_fail_their_call_only() {
             .await
             .is_ok()
     );
+}
+
+// contract: D2, D4
+#[tokio::test]
+async fn a_refused_notification_fails_no_request() {
+    let connection = running().await;
+    for id in [r#""id":null,"#, ""] {
+        let refusal =
+            format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32601,"message":"no"}}}}"#);
+        let answer = r#"{"jsonrpc":"2.0","id":ID,"result":{}}"#;
+        let answered = raw(&connection, &format!("{refusal}\n{answer}")).await;
+        assert_eq!(answered.unwrap(), json!({}), "{refusal}");
+    }
 }
 
 // contract: D1, D4
