@@ -47,7 +47,12 @@ const POST: Duration = Duration::from_secs(10);
 /// How long the end of an answered stream is waited for, so that its connection can be used again.
 const TAIL: Duration = Duration::from_millis(50);
 
-const EXPIRED: &str = "the server ended the session (HTTP status 404)";
+/// What refuses the listening stream and says nothing of the session.
+const NOT_OFFERED: [StatusCode; 3] = [
+    StatusCode::UNAUTHORIZED,
+    StatusCode::FORBIDDEN,
+    StatusCode::METHOD_NOT_ALLOWED,
+];
 
 pub(super) struct Endpoint {
     shared: Arc<Shared>,
@@ -383,13 +388,21 @@ impl Shared {
                         return self.exchange.lose(failure.to_string());
                     }
                 }
-                Err(refusal)
-                    if refusal
-                        .status
-                        .is_some_and(|status| status.is_server_error()) => {}
                 Ok(_) => return,
-                // Usually 405: the server does not offer this stream.
-                Err(refusal) => return self.note_loss(&refusal),
+                Err(Refusal {
+                    status: Some(status),
+                    ..
+                }) => match status {
+                    status if status.is_server_error() => {}
+                    StatusCode::TOO_MANY_REQUESTS => {}
+                    // The server does not offer this stream: usually 405, and 404 where nothing
+                    // but POST has a route.
+                    _ if !listened || NOT_OFFERED.contains(&status) => return,
+                    // Events that it no longer has are as good a reason as a session.
+                    _ if position.last_event.take().is_some() => {}
+                    _ if self.session().is_some() => return self.exchange.lose(expired(status)),
+                    _ => return,
+                },
             }
             tokio::time::sleep(position.delay()).await;
             position.idle += 1;
@@ -443,8 +456,8 @@ impl Shared {
     // contract: D6
     fn note_loss(&self, refusal: &Refusal) {
         match (refusal.status, &refusal.failure) {
-            (Some(StatusCode::NOT_FOUND), _) if self.session().is_some() => {
-                self.exchange.lose(EXPIRED);
+            (Some(status @ StatusCode::NOT_FOUND), _) if self.session().is_some() => {
+                self.exchange.lose(expired(status));
             }
             (None, CallFailure::Lost(reason)) => self.exchange.lose(reason),
             _ => {}
@@ -453,10 +466,10 @@ impl Shared {
 
     fn explain(&self, refusal: Refusal, purpose: Purpose) -> CallFailure {
         match (refusal.status, refusal.failure) {
-            (Some(StatusCode::NOT_FOUND), _)
+            (Some(status @ StatusCode::NOT_FOUND), _)
                 if purpose != Purpose::Initialize && self.session().is_some() =>
             {
-                CallFailure::Lost(EXPIRED.into())
+                CallFailure::Lost(expired(status))
             }
             (Some(StatusCode::METHOD_NOT_ALLOWED), CallFailure::HttpStatus { status, reason })
                 if purpose == Purpose::Initialize =>
@@ -468,6 +481,13 @@ impl Shared {
             (_, failure) => failure,
         }
     }
+}
+
+fn expired(status: StatusCode) -> String {
+    format!(
+        "the server ended the session (HTTP status {})",
+        status.as_u16()
+    )
 }
 
 fn version_header(version: &ProtocolVersion) -> Option<(HeaderName, HeaderValue)> {

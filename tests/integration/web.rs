@@ -453,6 +453,7 @@ fn the_listening_stream_may_fail_in_any_way() {
     let refused = |fault| Rule::new(At::Stream, fault);
     for rule in [
         refused(Fault::status(405)),
+        refused(Fault::status(404)),
         refused(Fault::status(500)).until(2),
         refused(Fault::status(401)),
         refused(Fault::ContentType(ContentType::default())),

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::*;
 
@@ -407,6 +407,78 @@ async fn the_listening_stream_tells_of_tools_and_of_the_end() {
         connection.closed().await,
         "the server ended the session (HTTP status 404)"
     );
+}
+
+/// The connection to a server whose listening stream, opened for the n-th time, is answered so, and
+/// a count of the openings.
+async fn listening(
+    open: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
+) -> (Connection, watch::Receiver<usize>) {
+    let (openings, opened) = watch::channel(0);
+    let connection = http(move |request| match request.method.as_str() {
+        "GET" => {
+            let nth = *openings.borrow() + 1;
+            openings.send_replace(nth);
+            open(nth, &request)
+        }
+        _ => session(&request, |request| as_json(&result(request, "{}"))),
+    })
+    .await;
+    (connection, opened)
+}
+
+const CHANGED: &str =
+    "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+
+// contract: D2, D6
+#[tokio::test]
+async fn a_server_may_have_no_listening_stream() {
+    for refusal in ["404 Not Found", "405 Method Not Allowed", "400 Bad Request"] {
+        let (connection, mut opened) = listening(move |_, _| status(refusal, "")).await;
+        opened.wait_for(|opened| *opened > 0).await.unwrap();
+        // What the refusal led to is known by the time when these are answered.
+        for _ in 0..3 {
+            assert!(call(&connection, "fine", json!({})).await.is_ok());
+        }
+        assert_eq!(connection.0.exchange.loss(), None, "{refusal}");
+        assert_eq!(*opened.borrow(), 1, "{refusal}");
+    }
+}
+
+// contract: D1, D6
+#[tokio::test]
+async fn a_listening_stream_that_stood_and_is_refused_is_a_session_that_ended() {
+    for refusal in [400, 404, 410] {
+        let (connection, _) = listening(move |nth, _| match nth {
+            1 => as_events("retry: 1\n\n"),
+            _ => status(&format!("{refusal} No"), ""),
+        })
+        .await;
+        let reason = format!("the server ended the session (HTTP status {refusal})");
+        assert_eq!(connection.closed().await, reason);
+    }
+}
+
+// contract: D2, D4
+#[tokio::test]
+async fn a_listening_stream_comes_back_after_a_refusal_that_says_nothing_of_the_session() {
+    for refusal in ["429 Too Many Requests", "503 Service Unavailable"] {
+        let (connection, _) = listening(move |nth, _| match nth {
+            1 => as_events("retry: 1\nid: e1\ndata:\n\n"),
+            2 => status(refusal, ""),
+            _ => as_events(CHANGED),
+        })
+        .await;
+        connection.tools_changed().await;
+    }
+    // Nor does one that no longer has the events.
+    let (connection, _) = listening(|nth, request| match nth {
+        1 => as_events("retry: 1\nid: e1\ndata:\n\n"),
+        _ if request.headers.contains_key("last-event-id") => status("400 Bad Request", ""),
+        _ => as_events(CHANGED),
+    })
+    .await;
+    connection.tools_changed().await;
 }
 
 // contract: D1
