@@ -81,7 +81,7 @@ impl Mask {
     pub fn apply_to_beginning(&self, text: &str) -> String {
         // Fewer characters than these give nothing away, and end many an ordinary line.
         let begun = |secret: &String| {
-            let mut ends = (4..secret.len()).rev();
+            let mut ends = (4..=secret.len()).rev();
             ends.find(|&end| secret.is_char_boundary(end) && text.ends_with(&secret[..end]))
         };
         match self.0.iter().filter_map(begun).max() {
@@ -119,7 +119,7 @@ servers:
   - name: a
     command: server
     args: ["--key=${KEY}", "--level", "information-level"]
-    env: { TOKEN: "${TOKEN}", LEVEL: info, TINY: "${TINY}", PASSWORD: "correct horse" }
+    env: { TOKEN: "${TOKEN}", LEVEL: info, TINY: "${TINY}", PASSWORD: "correct horse", TWICE: abcd-abcd }
   - name: b
     transport: http
     url: "https://example.com/${SHORT}/mcp"
@@ -142,6 +142,8 @@ servers:
         for (text, expected) in [
             ("got tok7-and-mo", "got [secret]"),
             ("correct horse and correct ho", "[secret] and [secret]"),
+            // What ends it is the whole of one, not another that begins in its middle.
+            ("key abcd-abcd", "key [secret]"),
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(mask.apply_to_beginning(text), expected);

@@ -26,7 +26,8 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::CallFailure;
-use super::wire::{self, Incoming};
+use super::wire::Incoming;
+use super::words::Words;
 use crate::config::{Mask, ServerConfig};
 use crate::json::Json;
 use crate::tool::ServerName;
@@ -194,6 +195,11 @@ impl Exchange {
         &self.secrets
     }
 
+    /// A server's words, as they may be logged or shown.
+    pub(super) fn excerpt(&self, text: &str) -> String {
+        Words::excerpt(text).masked(&self.secrets)
+    }
+
     /// The longest message that is stored. A result of the permitted size may travel as structured
     /// content and again, escaped, as text.
     pub(super) fn message_limit(&self) -> usize {
@@ -284,6 +290,7 @@ impl Exchange {
             },
             Incoming::Error { id, code, message } => {
                 let is_owed = id.is_some() || UNREAD.contains(&code);
+                let message = message.masked(&self.secrets);
                 let failure = CallFailure::Rejected { code, message };
                 if is_owed {
                     self.settle(id, failure).await;
@@ -292,7 +299,7 @@ impl Exchange {
                 }
             }
             Incoming::Broken { id, why } => {
-                let why = self.secrets.apply(&why).into_owned();
+                let why = why.masked(&self.secrets);
                 tracing::warn!(server = %self.server, "an unreadable answer: {why}");
                 self.settle(id, CallFailure::Unreadable(why)).await;
             }
@@ -304,7 +311,7 @@ impl Exchange {
             Incoming::Noise(text) => {
                 let before = self.noise.fetch_add(1, Ordering::Relaxed);
                 if before < NOISE_LOGGED {
-                    let text = self.secrets.apply(&text);
+                    let text = text.masked(&self.secrets);
                     tracing::info!(server = %self.server, "skipped what is no JSON-RPC: {text}");
                 } else if before == NOISE_LOGGED {
                     tracing::info!(server = %self.server, "and so on: no more of this is logged");
@@ -459,6 +466,7 @@ impl Exchange {
                     .await;
             }
             Err(error) => {
+                let error = self.excerpt(&error.to_string());
                 let failure = CallFailure::Unreadable(format!("its answer: {error}"));
                 self.end(id, awaited, failure).await;
             }
@@ -469,13 +477,14 @@ impl Exchange {
         match method {
             "notifications/tools/list_changed" => self.suspect_change(),
             "notifications/message" => {
-                let message = self.secrets.apply(message);
-                tracing::debug!(server = %self.server, "log message: {}", wire::excerpt(&message));
+                let message = self.excerpt(message);
+                tracing::debug!(server = %self.server, "log message: {message}");
             }
             _ => match serde_json::from_str(message) {
                 Ok(message) => self.hand_on(message).await,
                 Err(error) => {
-                    tracing::debug!(server = %self.server, method, "skipped a message: {error}");
+                    let error = self.excerpt(&error.to_string());
+                    tracing::debug!(server = %self.server, "skipped a message: {error}");
                 }
             },
         }

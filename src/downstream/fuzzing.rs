@@ -68,7 +68,7 @@ fn is_usable(incoming: &Incoming) {
         Incoming::Call { message, .. } => assert!(is_json(message), "{message}"),
         Incoming::Error { message, .. } => assert!(message.len() < 17 * 1024),
         Incoming::Broken { why: text, .. } | Incoming::Noise(text) => {
-            assert!(text.len() < 400, "{text}");
+            assert!(text.len() <= 200, "{text:?}");
         }
         Incoming::Oversized { .. } => {}
     }

@@ -271,7 +271,7 @@ impl Shared {
                 None if response.status() == StatusCode::ACCEPTED => {
                     std::future::pending::<Result<_, CallFailure>>().await
                 }
-                None => Err(origin::strange(&response)),
+                None => Err(self.origin.strange(&response)),
             }
         };
         let outcome = tokio::select! {
@@ -350,7 +350,7 @@ impl Shared {
                         *response = next;
                         break;
                     }
-                    Ok(other) => return origin::strange(&other),
+                    Ok(other) => return self.origin.strange(&other),
                     Err(Refusal { status: None, .. }) => {}
                     Err(refusal) => {
                         self.note_loss(&refusal);

@@ -7,6 +7,7 @@ use bytes::buf::Limit;
 
 use super::scan;
 use super::wire::{self, Incoming};
+use super::words::{EXCERPT, Words};
 use crate::json;
 
 /// What is kept of each end of a line that is too long, to find its id there.
@@ -150,15 +151,21 @@ impl Discarded {
         &self.head
     }
 
+    /// How many bytes came behind the head.
+    pub(super) fn gone(&self) -> u64 {
+        self.bytes - self.head.len() as u64
+    }
+
     /// What it was: a response that is owed an error, or something nobody waits for.
     pub(super) fn into_incoming(self) -> Incoming {
         let text = String::from_utf8_lossy(&self.head);
+        let noise = || Incoming::Noise(Words::first(EXCERPT, &text, self.gone()));
         let Some(start) = wire::next_start(&text) else {
-            return Incoming::Noise(format!("{} ({} bytes)", wire::excerpt(&text), self.bytes));
+            return noise();
         };
         let head = &text.as_bytes()[start..];
         if !scan::is_response(head) || !scan::looks_like_a_message(head) {
-            return Incoming::Noise(format!("{} ({} bytes)", wire::excerpt(&text), self.bytes));
+            return noise();
         }
         Incoming::Oversized {
             id: scan::id_from_head(head).or_else(|| scan::id_from_tail(&self.tail)),

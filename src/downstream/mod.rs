@@ -21,6 +21,7 @@ mod stdio;
 mod tests;
 mod tools;
 mod wire;
+mod words;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -241,7 +242,7 @@ async fn establish(
     };
     let version = &server_info.protocol_version;
     if !ProtocolVersion::KNOWN_VERSIONS.contains(version) {
-        return Err(unknown_version(version));
+        return Err(unknown_version(&exchange, version));
     }
     let info = match &server_info.server_info {
         Some(info) => format!("{} {}", info.name, info.version),
@@ -305,35 +306,33 @@ async fn handshake_error(
     exchange: &Exchange,
     error: ClientInitializeError,
 ) -> Result<String, ConnectError> {
-    // Servers repeat what they were given when they refuse it.
-    let shown = |words: String| exchange.secrets().apply(&words).into_owned();
     if let Some(failure) = exchange.take_handshake_failure() {
-        return Err(ConnectError(shown(failure.to_string())));
+        return Err(ConnectError(failure.to_string()));
     }
     match error {
         ClientInitializeError::JsonRpcError(error) => {
             let code = error.code.0;
-            Ok(shown(format!("{} (code {code})", error.message)))
+            Ok(format!("{} (code {code})", error.message))
         }
         ClientInitializeError::ConnectionClosed(_) => Err(ConnectError(exchange.lost().await)),
         ClientInitializeError::NoCompatibleProtocolVersion {
             server_supported, ..
         } => Err(match server_supported.first() {
-            Some(version) => unknown_version(version),
+            Some(version) => unknown_version(exchange, version),
             None => ConnectError("the server names no protocol version that it supports".into()),
         }),
-        error => Err(ConnectError(shown(wire::excerpt(&error.to_string())))),
+        error => Err(ConnectError(exchange.excerpt(&error.to_string()))),
     }
 }
 
-fn unknown_version(version: &ProtocolVersion) -> ConnectError {
+fn unknown_version(exchange: &Exchange, version: &ProtocolVersion) -> ConnectError {
     let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS
         .iter()
         .map(ProtocolVersion::as_str)
         .collect();
     ConnectError(format!(
         "the server speaks protocol version '{}', which is none of {}",
-        wire::excerpt(version.as_str()),
+        exchange.excerpt(version.as_str()),
         known.join(", ")
     ))
 }
@@ -368,7 +367,9 @@ impl Connection {
 
     /// Every tool on every page, but for those that cannot be understood and those beyond the caps.
     pub async fn list_tools(&self) -> Result<Vec<DownstreamTool>, CallFailure> {
-        let mut listing = tools::Listing::new(self.0.exchange.server().clone());
+        let exchange = &self.0.exchange;
+        let mut listing =
+            tools::Listing::new(exchange.server().clone(), exchange.secrets().clone());
         loop {
             let request = ListToolsRequest {
                 method: Default::default(),
@@ -436,7 +437,7 @@ impl Connection {
             Some("input_required") => Err(CallFailure::NeedsInput),
             Some(other) => Err(CallFailure::Unreadable(format!(
                 "a result of type '{}'",
-                wire::excerpt(other)
+                self.0.exchange.excerpt(other)
             ))),
         }
     }

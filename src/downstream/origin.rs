@@ -17,6 +17,7 @@ use reqwest::{Client, Method, Response, StatusCode, Url};
 use super::exchange::Exchange;
 use super::line::Discarded;
 use super::wire::{self, Incoming};
+use super::words;
 use super::{CallFailure, ConnectError};
 use crate::config::Secret;
 
@@ -151,6 +152,18 @@ impl Origin {
         ))
     }
 
+    /// Why a response is no use that is neither JSON nor a stream of events.
+    pub(super) fn strange(&self, response: &Response) -> CallFailure {
+        let content_type = response.headers().get(header::CONTENT_TYPE);
+        CallFailure::Unreadable(match content_type.map(HeaderValue::to_str) {
+            Some(Ok(name)) => format!(
+                "the server answered with content of type '{}' instead of JSON or an event stream",
+                self.exchange.excerpt(name)
+            ),
+            _ => String::from("the server answered without a readable content type"),
+        })
+    }
+
     async fn refusal(&self, response: Response) -> Refusal {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -161,10 +174,12 @@ impl Origin {
             .headers()
             .get(header::RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
-            .map(|value| format!("; retry after {}", wire::excerpt(value)));
+            .map(|value| format!("; retry after {}", self.exchange.excerpt(value)));
         if is_json
             && let Ok(Body::Whole(body)) = collect(response, MAX_REFUSAL).await
-            && let Some(failure) = wire::decode(body).into_iter().find_map(rejection)
+            && let Some(failure) = wire::decode(body)
+                .into_iter()
+                .find_map(|incoming| self.rejection(incoming))
         {
             let status = Some(status);
             return Refusal { status, failure };
@@ -176,6 +191,14 @@ impl Origin {
         )
     }
 
+    fn rejection(&self, incoming: Incoming) -> Option<CallFailure> {
+        let Incoming::Error { code, message, .. } = incoming else {
+            return None;
+        };
+        let message = message.masked(self.exchange.secrets());
+        Some(CallFailure::Rejected { code, message })
+    }
+
     // contract: D6
     fn unauthorized(&self, response: &Response) -> String {
         let server = self.exchange.server();
@@ -184,7 +207,7 @@ impl Origin {
             .get(header::WWW_AUTHENTICATE)
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.split_whitespace().next())
-            .map(|scheme| format!(" of the scheme {}", wire::excerpt(scheme)));
+            .map(|scheme| format!(" of the scheme {}", self.exchange.excerpt(scheme)));
         let scheme = scheme.unwrap_or_default();
         if self.headers.contains_key(header::AUTHORIZATION) {
             format!(
@@ -213,13 +236,6 @@ impl Refusal {
     }
 }
 
-fn rejection(incoming: Incoming) -> Option<CallFailure> {
-    match incoming {
-        Incoming::Error { code, message, .. } => Some(CallFailure::Rejected { code, message }),
-        _ => None,
-    }
-}
-
 /// What a response carries, as far as we can read it.
 pub(super) fn kind(response: &Response) -> Option<Kind> {
     let content_type = response
@@ -233,18 +249,6 @@ pub(super) fn kind(response: &Response) -> Option<Kind> {
         essence if essence.contains("json") => Some(Kind::Json),
         _ => None,
     }
-}
-
-/// A response that is neither JSON nor a stream of events.
-pub(super) fn strange(response: &Response) -> CallFailure {
-    let content_type = response.headers().get(header::CONTENT_TYPE);
-    CallFailure::Unreadable(match content_type.map(HeaderValue::to_str) {
-        Some(Ok(name)) => format!(
-            "the server answered with content of type '{}' instead of JSON or an event stream",
-            wire::excerpt(name)
-        ),
-        _ => String::from("the server answered without a readable content type"),
-    })
 }
 
 /// A whole body, or what is left of one that was too long.
@@ -322,5 +326,5 @@ pub(super) fn cause(error: reqwest::Error) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    wire::excerpt(&innermost.to_string())
+    words::excerpt(&innermost.to_string())
 }

@@ -43,7 +43,7 @@ pub(super) async fn open(
         .await
         .map_err(|refusal| ConnectError(refusal.failure.to_string()))?;
     if origin::kind(&response) != Some(Kind::Events) {
-        return Err(ConnectError(origin::strange(&response).to_string()));
+        return Err(ConnectError(origin.strange(&response).to_string()));
     }
     let mut reader = Reader {
         response,

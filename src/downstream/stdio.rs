@@ -30,7 +30,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::ConnectError;
 use super::exchange::{Exchange, lock};
 use super::line::{Line, Lines};
-use super::wire::{self, Incoming};
+use super::wire::Incoming;
+use super::words::{self, Words};
 use crate::config::Secret;
 use crate::pipe;
 use crate::watchdog;
@@ -351,7 +352,11 @@ async fn read(mut stdout: ChildStdout, exchange: Arc<Exchange>, mute: Cancellati
     mute.cancel();
 }
 
-async fn listen(mut stderr: impl AsyncRead + Unpin, exchange: Arc<Exchange>, words: LastWords) {
+async fn listen(
+    mut stderr: impl AsyncRead + Unpin,
+    exchange: Arc<Exchange>,
+    last_words: LastWords,
+) {
     let mut lines = Lines::new(STDERR_LINE);
     let mut chunk = vec![0; CHUNK];
     let secrets = exchange.secrets();
@@ -359,15 +364,11 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, exchange: Arc<Exchange>, wor
     let mut allowance = Allowance::new();
     let mut say = |line: Line| {
         // Servers like to print their settings when they do not start.
-        let text = match line {
-            Line::Whole(bytes) => secrets
-                .apply(&wire::printable(&bytes, STDERR_LINE))
-                .into_owned(),
-            Line::TooLong(discarded) => {
-                let head = &discarded.head()[..discarded.head().len().min(STDERR_LINE)];
-                secrets.apply_to_beginning(&wire::printable(head, STDERR_LINE))
-            }
+        let words = match line {
+            Line::Whole(bytes) => Words::printable(STDERR_LINE, &bytes, 0),
+            Line::TooLong(cut) => Words::printable(STDERR_LINE, cut.head(), cut.gone()),
         };
+        let text = words.masked(secrets);
         if text.is_empty() {
             return;
         }
@@ -380,7 +381,7 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, exchange: Arc<Exchange>, wor
                 tracing::info!(%server, "stderr: no more of this minute is logged");
             }
         }
-        words.push(text);
+        last_words.push(text);
     };
     while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
         lines.feed(&chunk[..length]).into_iter().for_each(&mut say);
@@ -389,7 +390,7 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, exchange: Arc<Exchange>, wor
     if allowance.left_out > 0 {
         tracing::info!(%server, "stderr: {} lines were left out", allowance.left_out);
     }
-    words.spoken.cancel();
+    last_words.spoken.cancel();
 }
 
 /// How much more of a server's stderr is logged in this minute.
@@ -457,7 +458,7 @@ impl LastWords {
         if lines.is_empty() {
             return String::new();
         }
-        let lines: Vec<String> = lines.iter().map(|line| wire::excerpt(line)).collect();
+        let lines: Vec<String> = lines.iter().map(|line| words::excerpt(line)).collect();
         format!("; its last words: {}", lines.join(" | "))
     }
 }

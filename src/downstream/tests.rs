@@ -357,9 +357,10 @@ async fn what_cannot_be_connected_says_why() {
         reason,
         "the server exited with status 4; its last words: oops"
     );
-    let ancient = error(python(json!({"VERSION": "1999-01-01"}))).await;
+    // Too short to be taken for a secret, as what env holds otherwise is.
+    let ancient = error(python(json!({"VERSION": "1999"}))).await;
     assert!(
-        ancient.contains("'1999-01-01', which is none of 2024-11-05, "),
+        ancient.contains("'1999', which is none of 2024-11-05, "),
         "{ancient}"
     );
 }

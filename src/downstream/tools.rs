@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::CallFailure;
-use super::wire;
+use super::words::Words;
+use crate::config::Mask;
 use crate::tool::ServerName;
 
 const MAX_PAGES: usize = 1_000;
@@ -32,6 +33,7 @@ pub struct DownstreamTool {
 /// The pages read so far.
 pub(super) struct Listing {
     server: ServerName,
+    secrets: Mask,
     tools: Vec<DownstreamTool>,
     names: HashSet<String>,
     cursors: HashSet<String>,
@@ -49,9 +51,10 @@ struct Page<'a> {
 }
 
 impl Listing {
-    pub(super) fn new(server: ServerName) -> Self {
+    pub(super) fn new(server: ServerName, secrets: Mask) -> Self {
         Self {
             server,
+            secrets,
             tools: Vec::new(),
             names: HashSet::new(),
             cursors: HashSet::new(),
@@ -69,8 +72,10 @@ impl Listing {
     /// Takes a page. Whether there is another to ask for.
     pub(super) fn add(&mut self, page: &str) -> Result<bool, CallFailure> {
         let page_bytes = page.len();
-        let page: Page<'_> = serde_json::from_str(page)
-            .map_err(|error| CallFailure::Unreadable(format!("its list of tools: {error}")))?;
+        let page: Page<'_> = serde_json::from_str(page).map_err(|error| {
+            let error = self.excerpt(&error.to_string());
+            CallFailure::Unreadable(format!("its list of tools: {error}"))
+        })?;
         self.pages += 1;
         self.bytes += page_bytes;
         for raw in page.tools {
@@ -113,7 +118,12 @@ impl Listing {
     }
 
     fn dropped(&self, why: &str) {
-        tracing::warn!(server = %self.server, "left out a tool: {}", wire::excerpt(why));
+        let why = self.excerpt(why);
+        tracing::warn!(server = %self.server, "left out a tool: {why}");
+    }
+
+    fn excerpt(&self, text: &str) -> String {
+        Words::excerpt(text).masked(&self.secrets)
     }
 }
 
@@ -145,7 +155,7 @@ mod tests {
     use super::*;
 
     fn listing() -> Listing {
-        Listing::new(ServerName::new("s"))
+        Listing::new(ServerName::new("s"), Mask::default())
     }
 
     // contract: D1

@@ -5,7 +5,6 @@
 //! key order and escapes survive, and a server whose content rmcp would not understand is still
 //! understood by us.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use rmcp::model::RequestId;
@@ -14,6 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::scan;
+use super::words::Words;
 use crate::json::{self, Json, Scanner};
 
 /// How deep an answer may nest; the same bound holds everywhere in ptc-mcp.
@@ -24,9 +24,6 @@ const GLUE_ATTEMPTS: usize = 64;
 
 /// How many pieces of noise of one line are worth a word in the log.
 const NOISE_NOTED: usize = 4;
-
-/// How much of a server's words goes into a log line or a reason.
-const EXCERPT: usize = 200;
 
 /// How much of a JSON-RPC error's message is kept: it ends up in front of a model.
 const MAX_ERROR_MESSAGE: usize = 16 * 1024;
@@ -40,16 +37,16 @@ pub(super) enum Incoming {
     Error {
         id: Option<RequestId>,
         code: i64,
-        message: String,
+        message: Words,
     },
     /// A request or a notification of the server, whole.
     Call { method: String, message: String },
     /// A response that cannot be used. Without an id when that, too, was lost.
-    Broken { id: Option<RequestId>, why: String },
+    Broken { id: Option<RequestId>, why: Words },
     /// A response that was longer than the limit and was not stored.
     Oversized { id: Option<RequestId>, bytes: u64 },
     /// Not JSON-RPC at all: log output, usually. An excerpt for our log.
-    Noise(String),
+    Noise(Words),
 }
 
 /// Reads one line, event or body: a message, several of them, a batch, or none.
@@ -90,7 +87,7 @@ fn classify(text: &str) -> Vec<Found> {
         let filler = |c: char| c.is_whitespace() || "[,]\u{feff}\0".contains(c);
         if noise < NOISE_NOTED && !text.chars().all(filler) {
             noise += 1;
-            found.push(Found::Other(Incoming::Noise(excerpt(text.trim()))));
+            found.push(Found::Other(Incoming::Noise(Words::excerpt(text.trim()))));
         }
     };
     let (mut noise_start, mut at, mut attempts) = (0, 0, 0);
@@ -112,7 +109,7 @@ fn classify(text: &str) -> Vec<Found> {
                 note(&mut found, &text[noise_start..start]);
                 found.push(Found::Other(Incoming::Broken {
                     id: scan::id_from_head(rest.as_bytes()),
-                    why: broken_json(rest),
+                    why: Words::excerpt(&broken_json(rest)),
                 }));
                 return found;
             }
@@ -133,22 +130,6 @@ pub(super) fn next_start(text: &str) -> Option<usize> {
         .find(|&i| bytes[i] == b'{' && bytes[i + 1..].trim_ascii_start().first() == Some(&b'"'))
 }
 
-/// The beginning of a server's words, for a log line or a reason.
-pub(super) fn excerpt(text: &str) -> String {
-    cut(text, EXCERPT)
-}
-
-fn cut(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let mut end = limit;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{} ... ({} bytes)", &text[..end], text.len())
-}
-
 fn read_error(id: Option<RequestId>, raw: &str) -> Incoming {
     #[derive(Deserialize)]
     struct ErrorObject<'a> {
@@ -159,7 +140,7 @@ fn read_error(id: Option<RequestId>, raw: &str) -> Incoming {
     }
     let malformed = || Incoming::Broken {
         id: id.clone(),
-        why: format!("a malformed error object: {}", excerpt(raw)),
+        why: Words::excerpt(&format!("a malformed error object: {raw}")),
     };
     let Ok(ErrorObject { code, message }) = serde_json::from_str(raw) else {
         return malformed();
@@ -175,7 +156,7 @@ fn read_error(id: Option<RequestId>, raw: &str) -> Incoming {
     Incoming::Error {
         id,
         code: code.unwrap_or(0),
-        message: cut(&message, MAX_ERROR_MESSAGE),
+        message: Words::first(MAX_ERROR_MESSAGE, &message, 0),
     }
 }
 
@@ -231,7 +212,10 @@ impl<'a> Envelope<'a> {
 
     /// The message that this object is, or `None` if it is some other object.
     fn read(&self, object: &str, start: usize) -> Option<Found> {
-        let broken = |id, why: String| Some(Found::Other(Incoming::Broken { id, why }));
+        let broken = |id, why: &str| {
+            let why = Words::excerpt(why);
+            Some(Found::Other(Incoming::Broken { id, why }))
+        };
         let id = self.id.and_then(read_id);
         if let Some(method) = self.method {
             // An object with a method but no version is somebody's log record.
@@ -247,29 +231,18 @@ impl<'a> Envelope<'a> {
             (Some(result), None, Some(id)) => {
                 if self.depth > MAX_DEPTH {
                     let why = format!("it is nested more than {MAX_DEPTH} levels deep");
-                    return broken(Some(id), why);
+                    return broken(Some(id), &why);
                 }
                 let range = json::place(object, result);
                 let range = start + range.start..start + range.end;
                 Some(Found::Result { id, range })
             }
-            (Some(_), Some(_), id) => broken(id, "it has both a result and an error".into()),
+            (Some(_), Some(_), id) => broken(id, "it has both a result and an error"),
             _ if !self.versioned => None,
-            (Some(_), None, None) => broken(None, "it has no id".into()),
-            (None, None, id) => broken(id, "it has neither a result nor an error".into()),
+            (Some(_), None, None) => broken(None, "it has no id"),
+            (None, None, id) => broken(id, "it has neither a result nor an error"),
         }
     }
-}
-
-/// A line for our log: lossy, without line breaks, bounded.
-pub(super) fn printable(bytes: &[u8], limit: usize) -> String {
-    let text: Cow<'_, str> = String::from_utf8_lossy(bytes);
-    let clean: String = text
-        .trim_end()
-        .chars()
-        .map(|c| if c.is_control() && c != '\t' { ' ' } else { c })
-        .collect();
-    cut(&clean, limit)
 }
 
 #[cfg(test)]
@@ -287,12 +260,12 @@ mod tests {
         Incoming::Error {
             id: Some(RequestId::Number(id)),
             code,
-            message: message.to_owned(),
+            message: Words::excerpt(message),
         }
     }
 
     fn noise(text: &str) -> Incoming {
-        Incoming::Noise(text.to_owned())
+        Incoming::Noise(Words::excerpt(text))
     }
 
     fn call(method: &str, message: &str) -> Incoming {
@@ -304,7 +277,7 @@ mod tests {
     fn broken(id: Option<i64>, word: &str) -> Incoming {
         Incoming::Broken {
             id: id.map(RequestId::Number),
-            why: word.to_owned(),
+            why: Words::excerpt(word),
         }
     }
 
@@ -315,7 +288,7 @@ mod tests {
         for (found, expected) in found.iter().zip(&mut expected) {
             if let (Incoming::Broken { why, .. }, Incoming::Broken { why: word, .. }) =
                 (found, expected)
-                && why.contains(&*word)
+                && why.says(word)
             {
                 word.clone_from(why);
             }
@@ -390,7 +363,7 @@ mod tests {
             vec![Incoming::Error {
                 id: None,
                 code: -32700,
-                message: "?".into(),
+                message: Words::excerpt("?"),
             }],
         );
         check(
@@ -431,7 +404,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","result":[-Infinity],"id":"1"}"#,
             vec![Incoming::Broken {
                 id: Some(RequestId::String("1".into())),
-                why: broken_json(r#"{"jsonrpc":"2.0","result":[-Infinity],"id":"1"}"#),
+                why: Words::excerpt("not valid"),
             }],
         );
         check(

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use mock_servers::{Scenario, Tool};
+use mock_servers::{At, Fault, Mock, Reply, Rule, Scenario, Tool};
 use serde_json::{Value, json};
 
 use crate::support::{Ptc, Session};
@@ -171,4 +171,47 @@ fn a_servers_dying_words_do_not_show_what_it_was_given() {
             "{text}"
         );
     }
+}
+
+// contract: C3 D4
+#[test]
+fn a_servers_errors_and_noise_do_not_show_what_it_was_given() {
+    const WORDS: &str = "bad key s3cr3t-value";
+    let refused = |tool: &str| Tool::new(tool).reply(Reply::rpc_error(-32000, WORDS));
+    // The cut of a log line goes through the second one.
+    let noise = format!("{WORDS} {} s3cr3t-value", "x".repeat(171));
+    let scenario = || Scenario::new().tool(refused("refund"));
+    let unlisted = || scenario().always(At::ToolsList, Fault::error(-32000, WORDS));
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": WORDS}});
+    let refusal = Fault::status_with(400, &[], &body.to_string());
+    let http = Mock::http(scenario().fault(Rule::new(At::ToolsList, refusal)));
+    let given = json!({"env": {"KEY": "${SECRET}"}});
+    let noisy = scenario().always(At::ToolsList, Fault::noise(&[&noise]));
+    let ptc = || {
+        Ptc::new()
+            .stdio_with("noisy", noisy.clone(), given.clone())
+            .stdio_with("unlisted", unlisted(), given.clone())
+            .server(json!({
+                "name": "web", "transport": "http", "url": http.url(),
+                "headers": {"X-Key": "${SECRET}"},
+            }))
+            .env("SECRET", "s3cr3t-value")
+    };
+    let mut session = ptc().start();
+    let listed = session.call_tool("list_callable_tools", json!({}));
+    for server in ["unlisted", "web"] {
+        let reason = format!("{server} (tools/list: bad key [secret] (code -32000))");
+        let reason = reason.replacen(' ', "' is not connected ", 1);
+        assert!(listed.texts[1].contains(&reason), "{:?}", listed.texts);
+    }
+    let error = session.execute("await mcp__noisy__refund()").error();
+    assert!(error.contains("bad key [secret]"), "{error}");
+    session.wait_for_log("bad key [secret] xxx");
+    let check = ptc().command().arg("check").output().unwrap();
+    let check = String::from_utf8(check.stdout).unwrap();
+    assert!(check.contains("bad key [secret]"), "{check}");
+    for text in [&listed.texts[1], &error, &check, &session.log()] {
+        assert!(!text.contains("s3cr"), "{text}");
+    }
+    session.close();
 }
