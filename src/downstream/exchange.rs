@@ -26,6 +26,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::CallFailure;
+use super::replies;
 use super::wire::Incoming;
 use super::words::Words;
 use crate::config::{Mask, ServerConfig};
@@ -68,6 +69,9 @@ pub(super) struct Exchange {
     /// Taken by whichever rmcp service runs over this connection: a handshake that is refused is
     /// followed by another one over the same stream.
     outbox: tokio::sync::Mutex<mpsc::Receiver<ServerJsonRpcMessage>>,
+    /// What is still to be said to a server that asked, and where that is taken.
+    replies: mpsc::Sender<ClientJsonRpcMessage>,
+    unsaid: tokio::sync::Mutex<mpsc::Receiver<ClientJsonRpcMessage>>,
     lost: watch::Sender<Option<String>>,
     tools_changed: Notify,
     noise: AtomicU64,
@@ -170,6 +174,7 @@ impl Awaited {
 impl Exchange {
     pub(super) fn new(server: &ServerConfig, limit: usize) -> Self {
         let (inbox, outbox) = mpsc::channel(INBOX);
+        let (replies, unsaid) = mpsc::channel(1);
         Self {
             server: server.name.clone(),
             secrets: Mask::of(std::slice::from_ref(server), SHORTEST_SECRET),
@@ -179,6 +184,8 @@ impl Exchange {
             version: Mutex::default(),
             inbox,
             outbox: tokio::sync::Mutex::new(outbox),
+            replies,
+            unsaid: tokio::sync::Mutex::new(unsaid),
             lost: watch::Sender::new(None),
             tools_changed: Notify::new(),
             noise: AtomicU64::new(0),
@@ -307,7 +314,11 @@ impl Exchange {
                 tracing::warn!(server = %self.server, bytes, "an answer over the limit was not read");
                 self.settle(id, self.too_large(bytes)).await;
             }
-            Incoming::Call { method, message } => self.called(&method, &message).await,
+            // Waits for room, and the reader with it.
+            Incoming::Request { id, method } => {
+                let _ = self.replies.send(replies::reply(&method, id)).await;
+            }
+            Incoming::Notification { method, message } => self.notified(&method, &message).await,
             Incoming::Noise(text) => {
                 let before = self.noise.fetch_add(1, Ordering::Relaxed);
                 if before < NOISE_LOGGED {
@@ -395,6 +406,15 @@ impl Exchange {
         }
     }
 
+    /// The next message for the server that it asked for.
+    pub(super) async fn next_reply(&self) -> ClientJsonRpcMessage {
+        match self.unsaid.lock().await.recv().await {
+            Some(reply) => reply,
+            // The sender lives in `self`.
+            None => std::future::pending().await,
+        }
+    }
+
     /// The request that an answer belongs to. One that lost its id belongs to the only request in
     /// flight, if there is only one. It is to be declared over after the answer was handed on, which
     /// may stop the very task that does so.
@@ -473,7 +493,7 @@ impl Exchange {
         }
     }
 
-    async fn called(&self, method: &str, message: &str) {
+    async fn notified(&self, method: &str, message: &str) {
         match method {
             "notifications/tools/list_changed" => self.suspect_change(),
             "notifications/message" => {

@@ -65,12 +65,12 @@ fn is_usable(incoming: &Incoming) {
             assert!(is_json(result), "{result}");
             assert!(json::depth(result).is_some_and(|depth| depth <= crate::result::MAX_DEPTH));
         }
-        Incoming::Call { message, .. } => assert!(is_json(message), "{message}"),
+        Incoming::Notification { message, .. } => assert!(is_json(message), "{message}"),
         Incoming::Error { message, .. } => assert!(message.len() < 17 * 1024),
         Incoming::Broken { why: text, .. } | Incoming::Noise(text) => {
             assert!(text.len() <= 200, "{text:?}");
         }
-        Incoming::Oversized { .. } => {}
+        Incoming::Request { .. } | Incoming::Oversized { .. } => {}
     }
 }
 

@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::event::Events;
 use super::exchange::{Exchange, Ticket, lock};
 use super::headers::Marked;
-use super::origin::{self, Body, Kind, Origin, Refusal, cause};
+use super::origin::{self, Body, Kind, Origin, POST, Refusal, cause};
 use super::wire::{self, Incoming};
 use super::{CallFailure, ConnectError, DownstreamTool};
 use crate::config::Secret;
@@ -40,9 +40,6 @@ const MAX_RETRY: Duration = Duration::from_secs(30);
 
 /// How many times in a row a stream is opened again in vain before the connection is lost.
 const ATTEMPTS: u32 = 4;
-
-/// How long a message that has no answer may take to be accepted.
-const POST: Duration = Duration::from_secs(10);
 
 /// How long the end of an answered stream is waited for, so that its connection can be used again.
 const TAIL: Duration = Duration::from_millis(50);
@@ -445,8 +442,12 @@ impl Shared {
                         None => incoming,
                     };
                     // Of the answer that is awaited, nobody here hears: it ends the reading.
-                    position.stray |=
-                        !matches!(incoming, Incoming::Call { .. } | Incoming::Noise(_));
+                    position.stray |= !matches!(
+                        incoming,
+                        Incoming::Request { .. }
+                            | Incoming::Notification { .. }
+                            | Incoming::Noise(_)
+                    );
                     self.exchange.receive(incoming).await;
                 }
             }

@@ -14,6 +14,7 @@ mod headers;
 mod http;
 mod line;
 mod origin;
+mod replies;
 mod scan;
 mod sse;
 mod stdio;
@@ -98,6 +99,7 @@ struct Live {
     has_tools: bool,
     /// Whether a call needs nothing of rmcp: in the 2026 era it adds to each request who we are.
     calls_directly: bool,
+    _replying: AbortOnDropHandle<()>,
     _subscription: Option<AbortOnDropHandle<()>>,
 }
 
@@ -229,8 +231,10 @@ async fn establish(
     give_up: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
     let link = Arc::new(link);
+    let replying = tokio::spawn(replies::send(exchange.clone(), link.clone()));
+    let replying = AbortOnDropHandle::new(replying);
     let service = tokio::select! {
-        service = handshake(&exchange, &link) => service?,
+        service = handshake(&exchange, &link) => service.inspect_err(|_| link.abandon())?,
         () = give_up.cancelled() => {
             close(&link).await;
             return Err(given_up());
@@ -260,6 +264,7 @@ async fn establish(
         service,
         exchange,
         link,
+        _replying: replying,
         _subscription: subscription,
     })))
 }

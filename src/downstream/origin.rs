@@ -30,6 +30,9 @@ const MAX_REFUSAL: usize = 64 * 1024;
 /// closed would be lost without need, and it must not be repeated.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// How long a message that has no answer may take to be accepted.
+pub(super) const POST: Duration = Duration::from_secs(10);
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) struct Origin {

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::event::{Data, Event, Events};
 use super::exchange::Exchange;
-use super::origin::{self, Kind, Origin, cause};
+use super::origin::{self, Kind, Origin, POST, cause};
 use super::{CallFailure, ConnectError};
 use crate::config::Secret;
 
@@ -88,7 +88,11 @@ impl Stream {
             match &ticket {
                 // The answer may come before the response to the POST.
                 Some(ticket) => ticket.over().await,
-                None => std::future::pending().await,
+                None => {
+                    tokio::time::sleep(POST).await;
+                    let server = self.exchange.server();
+                    tracing::warn!(%server, "a message was not accepted in time");
+                }
             }
         };
         let post = self

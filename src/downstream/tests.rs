@@ -9,13 +9,14 @@ use serde_json::json;
 
 use super::*;
 use crate::config::Config;
+use wire::Incoming;
 
 const LIMIT: usize = 20_000;
 
 /// A server that answers `initialize` and `tools/list` as JSON says, and each call by the name of
 /// the tool.
 const SERVER: &str = r#"
-import json, os, subprocess, sys
+import json, os, subprocess, sys, threading
 def out(text):
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
@@ -72,6 +73,16 @@ for line in sys.stdin:
         elif name == "ask":
             asked = id
             out(json.dumps({"jsonrpc": "2.0", "id": "q1", "method": arguments["method"], "params": arguments["params"]}))
+        elif name == "ask_much":
+            # Only whoever reads while it asks gets on.
+            asking = [{"jsonrpc": "2.0", "id": n, "method": "ping"} for n in range(arguments["times"])]
+            threading.Thread(target=lambda: [out(json.dumps(ping)) for ping in asking]).start()
+            answers = [json.loads(sys.stdin.readline()) for _ in asking]
+            reply(id, sorted(answer["id"] for answer in answers))
+        elif name == "ask_for_ever":
+            out(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+            while True:
+                out('{"jsonrpc":"2.0","id":"q","method":"ping"}')
         elif name == "cut":
             sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"a' % id)
             sys.stdout.flush()
@@ -222,10 +233,45 @@ async fn a_server_that_asks_is_declined() {
     });
     let answer = call(&connection, "ask", elicit).await.unwrap();
     assert_eq!(answer["result"]["action"], "decline");
+    for (method, expected) in [("ping", json!({})), ("roots/list", json!({"roots": []}))] {
+        let answer = call(&connection, "ask", json!({"method": method, "params": {}})).await;
+        assert_eq!(answer.unwrap()["result"], expected, "{method}");
+    }
     for method in ["sampling/createMessage", "made/up"] {
         let answer = call(&connection, "ask", json!({"method": method, "params": {}})).await;
         assert_eq!(answer.unwrap()["error"]["code"], -32601, "{method}");
     }
+}
+
+// contract: D1
+#[tokio::test]
+async fn a_server_that_asks_much_is_answered_everything() {
+    let connection = running().await;
+    let asked = call(&connection, "ask_much", json!({"times": 20_000})).await;
+    assert_eq!(asked.unwrap(), json!(Vec::from_iter(0..20_000)));
+}
+
+// contract: D1, S12
+#[tokio::test]
+async fn a_server_that_asks_without_end_and_reads_nothing_is_not_read_either() {
+    let exchange = Exchange::new(&python(json!({})), LIMIT);
+    let ping = || Incoming::Request {
+        id: rmcp::model::RequestId::Number(1),
+        method: "ping".into(),
+    };
+    assert!(exchange.receive(ping()).now_or_never().is_some());
+    assert!(exchange.receive(ping()).now_or_never().is_none());
+    exchange.next_reply().await;
+    assert!(exchange.receive(ping()).now_or_never().is_some());
+
+    let connection = running().await;
+    let group = call(&connection, "environment", json!({})).await.unwrap()["group"].clone();
+    tokio::select! {
+        result = connection.call_tool("ask_for_ever", Map::new()) => panic!("{result:?}"),
+        () = connection.tools_changed() => {}
+    }
+    connection.shutdown().await;
+    assert!(!exists(&group));
 }
 
 // contract: D4

@@ -39,8 +39,10 @@ pub(super) enum Incoming {
         code: i64,
         message: Words,
     },
-    /// A request or a notification of the server, whole.
-    Call { method: String, message: String },
+    /// A request of the server.
+    Request { id: RequestId, method: String },
+    /// A notification of the server, whole.
+    Notification { method: String, message: String },
     /// A response that cannot be used. Without an id when that, too, was lost.
     Broken { id: Option<RequestId>, why: Words },
     /// A response that was longer than the limit and was not stored.
@@ -220,9 +222,14 @@ impl<'a> Envelope<'a> {
         if let Some(method) = self.method {
             // An object with a method but no version is somebody's log record.
             let method = serde_json::from_str(method).ok()?;
-            let message = object.to_owned();
-            let call = Incoming::Call { method, message };
-            return self.versioned.then_some(Found::Other(call));
+            let said = match id {
+                Some(id) => Incoming::Request { id, method },
+                None => Incoming::Notification {
+                    method,
+                    message: object.to_owned(),
+                },
+            };
+            return self.versioned.then_some(Found::Other(said));
         }
         let error = self.error.filter(|raw| *raw != "null");
         match (self.result, error, id) {
@@ -268,9 +275,9 @@ mod tests {
         Incoming::Noise(Words::excerpt(text))
     }
 
-    fn call(method: &str, message: &str) -> Incoming {
+    fn notification(method: &str, message: &str) -> Incoming {
         let (method, message) = (method.to_owned(), message.to_owned());
-        Incoming::Call { method, message }
+        Incoming::Notification { method, message }
     }
 
     /// A reason is compared by a word of it.
@@ -374,11 +381,16 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"error":{}}"#,
             vec![broken(Some(1), "malformed")],
         );
-        // Calls of the server.
-        let notification = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
-        check(notification, vec![call("notifications/x", notification)]);
-        let request = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
-        check(request, vec![call("ping", request)]);
+        // What the server says by itself.
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+        check(changed, vec![notification("notifications/x", changed)]);
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#,
+            vec![Incoming::Request {
+                id: RequestId::Number(3),
+                method: "ping".into(),
+            }],
+        );
         // Broken responses, each owed to a request.
         check(
             r#"{"jsonrpc":"2.0","id":1}"#,
@@ -451,12 +463,12 @@ mod tests {
         );
         // Several on a line, and a batch.
         check(
-            format!("{ok}{notification}{ok}"),
-            vec![one(), call("notifications/x", notification), one()],
+            format!("{ok}{changed}{ok}"),
+            vec![one(), notification("notifications/x", changed), one()],
         );
         check(
-            format!("[{ok}, {notification}]"),
-            vec![one(), call("notifications/x", notification)],
+            format!("[{ok}, {changed}]"),
+            vec![one(), notification("notifications/x", changed)],
         );
     }
 

@@ -365,6 +365,22 @@ fn the_word_that_ends_the_handshake_may_be_refused() {
     }
 }
 
+// contract: D1
+#[test]
+fn the_word_that_ends_the_handshake_may_never_be_accepted() {
+    let silent = || echo().fault(Rule::new(At::Notification, Fault::hang()).nth(1));
+    let (http, sse) = (Mock::http(silent()), Mock::sse(silent()));
+    let mut session = Ptc::new()
+        .http("http", &http.url())
+        .sse("sse", &sse.url())
+        .start();
+    session.wait_for_tools("connected", |names| names.len() == 2);
+    session.close();
+    for mock in [http, sse] {
+        assert_eq!(mock.journal().method("initialize").len(), 1);
+    }
+}
+
 // contract: D6 S12
 #[test]
 fn a_session_whose_end_is_refused_holds_nobody_up() {

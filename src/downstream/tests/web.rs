@@ -357,6 +357,61 @@ async fn a_cut_stream_is_resumed_where_it_ended() {
     assert_eq!(result, json!({"resumed": true}));
 }
 
+// contract: D1, D4
+#[tokio::test]
+async fn only_so_many_replies_to_a_server_are_on_their_way() {
+    let pings: String = (0..100)
+        .map(|n| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":\"q{n}\",\"method\":\"ping\"}}\n\n"))
+        .collect();
+    let (hold, mut replies) = mpsc::unbounded_channel();
+    let connection = http(move |request| {
+        let body = &request.body;
+        if body["result"].is_object() && body["method"].is_null() {
+            let (held, until) = mpsc::unbounded_channel();
+            hold.send(held).unwrap();
+            return Reply::Stream(String::new(), until);
+        }
+        session(&request, |request| match request.tool() {
+            "ask" => as_events(&format!("{pings}data: {}\n\n", result(request, "{}"))),
+            _ => as_json(&result(request, "{}")),
+        })
+    })
+    .await;
+    let asking = call(&connection, "ask", json!({}));
+    tokio::pin!(asking);
+    let mut held = Vec::new();
+    let holding = async {
+        while held.len() < 32 {
+            held.push(replies.recv().await.unwrap());
+        }
+        // More of them would have come by the time when these are answered.
+        for _ in 0..3 {
+            call(&connection, "other", json!({})).await.unwrap();
+        }
+        assert!(replies.try_recv().is_err());
+        for reply in held {
+            reply
+                .send(
+                    "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                        .into(),
+                )
+                .unwrap();
+        }
+        while let Some(reply) = replies.recv().await {
+            reply
+                .send(
+                    "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                        .into(),
+                )
+                .unwrap();
+        }
+    };
+    tokio::select! {
+        answer = &mut asking => assert_eq!(answer.unwrap(), json!({})),
+        () = holding => {}
+    }
+}
+
 // contract: D4
 #[tokio::test]
 async fn a_dropped_http_call_is_cancelled_downstream() {
