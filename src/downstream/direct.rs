@@ -6,13 +6,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::CallFailure;
 use super::exchange::{Call, Exchange};
 use super::stdio::Process;
+use super::{CallFailure, GIVEN_UP};
 use crate::json::Json;
-
-/// What the server is told of a call that was given up.
-const GIVEN_UP: &str = "the program no longer waits for it";
 
 #[derive(Serialize)]
 struct Message<'a, P> {

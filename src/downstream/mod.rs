@@ -32,13 +32,14 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientJsonRpcMessage,
-    ClientRequest, ErrorCode, Implementation, InitializeRequestParams, ListToolsRequest,
-    PaginatedRequestParams, ProtocolVersion, ServerJsonRpcMessage, ServerResult,
-    SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ClientCapabilities,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, Implementation, InitializeRequestParams,
+    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
+    RunningService, ServiceError,
 };
 use rmcp::{Peer, RoleClient};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How long an orderly shutdown may take before everything is cut off.
 const SHUTDOWN: Duration = Duration::from_secs(3);
+
+/// What a server is told of a request that was given up.
+const GIVEN_UP: &str = "nobody waits for it any more";
 
 /// How long after a lost subscription the next one is asked for.
 const RESUBSCRIBE: Duration = Duration::from_secs(5);
@@ -371,6 +375,7 @@ impl Connection {
     }
 
     /// Every tool on every page, but for those that cannot be understood and those beyond the caps.
+    /// Dropping the future tells the server that the list is cancelled.
     pub async fn list_tools(&self) -> Result<Vec<DownstreamTool>, CallFailure> {
         let exchange = &self.0.exchange;
         let mut listing =
@@ -384,7 +389,7 @@ impl Connection {
                 extensions: Default::default(),
             };
             let request = ClientRequest::ListToolsRequest(request);
-            let answer = self.settled(self.0.service.peer().send_request(request));
+            let answer = self.settled(asked(self.0.service.peer(), request));
             let page = match answer.await {
                 Ok(ServerResult::CallToolResult(parcel)) => exchange::unpack(parcel),
                 Ok(_) => Err(unexpected()),
@@ -501,6 +506,41 @@ impl Connection {
     pub async fn shutdown(&self) {
         self.0.exchange.lose("it was shut down");
         close(&self.0.link).await;
+    }
+}
+
+/// A request's answer. Dropping the future tells the server that nobody waits for it.
+async fn asked(
+    peer: &Peer<RoleClient>,
+    request: ClientRequest,
+) -> Result<ServerResult, ServiceError> {
+    let options = PeerRequestOptions::no_options();
+    let handle = peer.send_cancellable_request(request, options).await?;
+    let mut waiting = Waiting {
+        peer,
+        id: Some(handle.id.clone()),
+    };
+    let answer = handle.await_response().await;
+    waiting.id = None;
+    answer
+}
+
+/// Cancels what is dropped unanswered, as rmcp does for its own calls.
+struct Waiting<'a> {
+    peer: &'a Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else {
+            return;
+        };
+        let cancelled = CancelledNotificationParam::new(Some(id), Some(GIVEN_UP.into()));
+        let peer = self.peer.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { peer.notify_cancelled(cancelled).await });
+        }
     }
 }
 

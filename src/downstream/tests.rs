@@ -43,6 +43,8 @@ for line in sys.stdin:
     elif method == "initialize":
         version = os.environ.get("VERSION", message["params"]["protocolVersion"])
         reply(id, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "py", "version": "1"}})
+    elif method == "tools/list" and "NO_LIST" in os.environ:
+        pass
     elif method == "tools/list":
         cursor = (message.get("params") or {}).get("cursor")
         if cursor is None:
@@ -285,6 +287,21 @@ async fn a_dropped_call_is_cancelled_downstream() {
         () = async { call(&connection, "echo", json!({})).await.map(|_| ()).unwrap() } => {}
     }
     // The server says so by this notification.
+    connection.tools_changed().await;
+}
+
+// contract: D4
+#[tokio::test]
+async fn a_dropped_list_is_cancelled_downstream() {
+    let server = python(json!({"NO_LIST": "1"}));
+    let connection = connect(&server, LIMIT, &CancellationToken::new())
+        .await
+        .unwrap();
+    tokio::select! {
+        biased;
+        listed = connection.list_tools() => panic!("{listed:?}"),
+        () = async { call(&connection, "echo", json!({})).await.map(|_| ()).unwrap() } => {}
+    }
     connection.tools_changed().await;
 }
 

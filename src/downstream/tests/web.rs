@@ -412,9 +412,9 @@ async fn only_so_many_replies_to_a_server_are_on_their_way() {
     }
 }
 
-// contract: D4
+// contract: D2, D4
 #[tokio::test]
-async fn a_dropped_http_call_is_cancelled_downstream() {
+async fn a_dropped_http_request_is_cancelled_downstream_and_no_loss_when_it_ends() {
     let (hold, mut held) = mpsc::unbounded_channel();
     let (cancelled, mut cancellations) = mpsc::unbounded_channel();
     let connection = http(move |request| {
@@ -423,20 +423,39 @@ async fn a_dropped_http_call_is_cancelled_downstream() {
                 .send(request.body["params"]["requestId"].to_string())
                 .unwrap();
         }
-        session(&request, |request| {
+        let held = |request: &Request| {
             let (stream, said) = mpsc::unbounded_channel();
             hold.send((request.id(), stream)).unwrap();
             Reply::Stream(EVENTS.into(), said)
+        };
+        if request.body["method"] == "tools/list" {
+            return held(&request);
+        }
+        session(&request, |request| match request.tool() {
+            "hang" => held(request),
+            _ => as_json(&result(request, "{}")),
         })
     })
     .await;
-    let (id, stream) = tokio::select! {
-        result = connection.call_tool("hang", Map::new()) => panic!("{result:?}"),
-        held = held.recv() => held.unwrap(),
-    };
-    assert_eq!(cancellations.recv().await.unwrap(), id);
-    drop(stream);
-    assert_eq!(connection.0.exchange.loss(), None);
+    for what in ["call", "list"] {
+        let dropped = async {
+            match what {
+                "call" => drop(connection.call_tool("hang", Map::new()).await),
+                _ => drop(connection.list_tools().await),
+            }
+        };
+        let (id, stream) = tokio::select! {
+            () = dropped => panic!("{what}"),
+            held = held.recv() => held.unwrap(),
+        };
+        assert_eq!(cancellations.recv().await.unwrap(), id, "{what}");
+        drop(stream);
+        // What the end of the stream led to is known by the time when these are answered.
+        for _ in 0..3 {
+            assert!(call(&connection, "other", json!({})).await.is_ok());
+        }
+        assert_eq!(connection.0.exchange.loss(), None, "{what}");
+    }
 }
 
 // contract: D4, D1
