@@ -22,6 +22,10 @@ const MAX_DEPTH: usize = 512;
 /// How many `{` of a line that is no JSON are tried as the start of a message glued to log text.
 const GLUE_ATTEMPTS: usize = 64;
 
+/// How many bytes may be looked at again for that, unless it is once: what fails at the end of a long
+/// line does so over and over.
+const GLUE_BYTES: usize = 256 * 1024;
+
 /// How many pieces of noise of one line are worth a word in the log.
 const NOISE_NOTED: usize = 4;
 
@@ -92,8 +96,9 @@ fn classify(text: &str) -> Vec<Found> {
             found.push(Found::Other(Incoming::Noise(Words::excerpt(text.trim()))));
         }
     };
-    let (mut noise_start, mut at, mut attempts) = (0, 0, 0);
+    let (mut noise_start, mut at, mut attempts, mut again) = (0, 0, 0, 0);
     while attempts < GLUE_ATTEMPTS
+        && again <= GLUE_BYTES.max(text.len())
         && let Some(offset) = next_start(&text[at..])
     {
         let start = at + offset;
@@ -119,6 +124,7 @@ fn classify(text: &str) -> Vec<Found> {
         } else {
             at = start + 1;
             attempts += 1;
+            again += rest.len();
         }
     }
     note(&mut found, &text[noise_start..]);
@@ -470,6 +476,21 @@ mod tests {
             format!("[{ok}, {changed}]"),
             vec![one(), notification("notifications/x", changed)],
         );
+    }
+
+    // contract: D4, R11
+    #[test]
+    fn a_long_line_is_looked_at_twice_at_most() {
+        let ok = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
+        let found = |starts: usize, rest: usize| {
+            let glue = r#"{"x":["#.repeat(starts);
+            let line = format!("{glue}{ok}{}", "y".repeat(rest));
+            let found = decode(line.into_bytes());
+            found.contains(&result(1, "1"))
+        };
+        assert!(found(GLUE_ATTEMPTS - 1, 1000));
+        assert!(found(1, 2 * GLUE_BYTES));
+        assert!(!found(2, 2 * GLUE_BYTES));
     }
 
     #[test]
