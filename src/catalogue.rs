@@ -1,7 +1,7 @@
 //! What one server offers, under the names that programs use. Pure: how the list was fetched, and
 //! whether the server still lives, is not known here.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -109,6 +109,8 @@ impl Catalogue {
         // A suffix never takes a name that a tool has of its own.
         let own: HashSet<String> = tools.iter().map(plain).collect();
         let mut taken: HashSet<String> = HashSet::new();
+        // Those before it are taken: a server may have thousands of tools that collide.
+        let mut next_suffix: HashMap<String, u64> = HashMap::new();
         let marks = tools
             .iter()
             .any(|tool| marks_wrapping(tool.output_schema.as_ref()));
@@ -116,10 +118,14 @@ impl Catalogue {
         for tool in tools {
             let unsuffixed = plain(&tool);
             let name = if taken.contains(&unsuffixed) {
-                (2u64..)
-                    .map(|n| format!("{unsuffixed}_{n}"))
-                    .find(|name| !taken.contains(name) && !own.contains(name))
-                    .expect("there are more numbers than tools")
+                let next = next_suffix.entry(unsuffixed.clone()).or_insert(2);
+                loop {
+                    let name = format!("{unsuffixed}_{next}");
+                    *next += 1;
+                    if !taken.contains(&name) && !own.contains(&name) {
+                        break name;
+                    }
+                }
             } else {
                 unsuffixed.clone()
             };
@@ -244,6 +250,22 @@ mod tests {
                 .collect();
             assert_eq!(names(tools, ""), expected, "{tools:?}");
         }
+    }
+
+    // contract: C7
+    #[test]
+    fn thousands_of_tools_may_collide() {
+        let tools: Vec<String> = (0x4e00..0x4e00 + 10_000)
+            .filter_map(char::from_u32)
+            .map(String::from)
+            .chain(["__3".to_owned()])
+            .collect();
+        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+        let found = names(&tools, "");
+        assert_eq!(found.len(), tools.len());
+        let last = found.iter().find(|(_, original)| original == tools[9_999]);
+        // Two to ten thousand and one, since one of the names belongs to a tool.
+        assert_eq!(last.unwrap().0, "mcp__my_srv____10001");
     }
 
     // contract: C4 C7

@@ -152,25 +152,30 @@ impl Registry {
 
     /// The callable names that are most like a wrong one.
     pub fn closest(&self, wrong: &str) -> Vec<ToolName> {
-        if wrong.len() > LONGEST_SLIP {
-            return Vec::new();
-        }
-        let mut scored: Vec<(f64, ToolName)> = self
-            .names()
-            .into_iter()
-            .map(|name| (likeness(wrong, name.as_str()), name))
-            .filter(|(score, _)| *score > 0.75)
-            .collect();
-        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let best = scored.first().map_or(0.0, |(score, _)| *score);
-        scored
-            .into_iter()
-            // Beside a very near miss a distant one only distracts.
-            .filter(|(score, _)| *score > best - 0.15)
-            .take(HINTS)
-            .map(|(_, name)| name)
-            .collect()
+        closest(wrong, self.names())
     }
+}
+
+fn closest(wrong: &str, names: Vec<ToolName>) -> Vec<ToolName> {
+    let is_short = |name: &str| name.len() <= LONGEST_SLIP;
+    if !is_short(wrong) {
+        return Vec::new();
+    }
+    let mut scored: Vec<(f64, ToolName)> = names
+        .into_iter()
+        .filter(|name| is_short(name.as_str()))
+        .map(|name| (likeness(wrong, name.as_str()), name))
+        .filter(|(score, _)| *score > 0.75)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    scored
+        .into_iter()
+        // Beside a very near miss a distant one only distracts.
+        .filter(|(score, _)| *score > best - 0.15)
+        .take(HINTS)
+        .map(|(_, name)| name)
+        .collect()
 }
 
 impl Server {
@@ -320,6 +325,16 @@ mod tests {
                 .collect();
             assert_eq!(found, needed, "{code}");
         }
+    }
+
+    // contract: S4
+    #[test]
+    fn only_names_of_a_reasonable_length_are_compared() {
+        let name = |length: usize| ToolName::new(&"x".repeat(length));
+        let wrong = "x".repeat(LONGEST_SLIP - 1);
+        let names = vec![name(LONGEST_SLIP), name(LONGEST_SLIP + 1)];
+        assert_eq!(closest(&wrong, names.clone()), [name(LONGEST_SLIP)]);
+        assert!(closest(&"x".repeat(LONGEST_SLIP + 1), names).is_empty());
     }
 
     // contract: S4 P3

@@ -18,6 +18,9 @@ const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 10_000;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
+/// The longest name of a tool, in bytes. The protocol knows 128.
+const MAX_NAME: usize = 1_024;
+
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DownstreamTool {
@@ -136,6 +139,10 @@ fn read_tool(raw: &str) -> Result<DownstreamTool, String> {
     };
     let name = text("name").filter(|name| !name.is_empty());
     let name = name.ok_or("it has no name")?;
+    if name.len() > MAX_NAME {
+        let bytes = name.len();
+        return Err(format!("its name has {bytes} bytes, more than {MAX_NAME}"));
+    }
     let (title, description) = (text("title"), text("description"));
     let mut object = |key: &str| tool.remove(key).filter(Value::is_object);
     Ok(DownstreamTool {
@@ -181,6 +188,17 @@ mod tests {
         assert_eq!(tools[3].output_schema, None);
         assert_eq!(tools[3].title, None);
         assert_eq!(tools[3].meta, Some(json!({"a": 1})));
+    }
+
+    #[test]
+    fn a_tool_whose_name_nobody_could_write_is_left_out() {
+        let longest = "x".repeat(MAX_NAME);
+        let page = json!({"tools": [{"name": longest}, {"name": longest.clone() + "x"}]});
+        let mut listing = listing();
+        listing.add(&page.to_string()).unwrap();
+        let tools = listing.finish();
+        assert_eq!(tools.len(), 1);
+        assert_eq!(tools[0].name, longest);
     }
 
     #[test]
