@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,10 @@ use crate::downstream::{self, Connection, DownstreamTool};
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+/// How far apart the lists of a server are that goes on announcing changes.
+const SHORTEST_GAP: Duration = Duration::from_secs(1);
+const LONGEST_GAP: Duration = Duration::from_secs(10);
 
 /// A connection that held this long was a good one: the next loss starts from the first delay.
 const HELD: Duration = Duration::from_secs(30);
@@ -66,15 +71,18 @@ pub async fn supervise(
             Ok(Ok((connection, catalogue))) => {
                 tracing::info!(server = %server.name, tools = catalogue.len(), "connected");
                 let connected_in = started.elapsed();
-                let live = Live {
-                    connection: connection.clone(),
-                    catalogue,
-                    connected_in,
-                    marks_results: AtomicBool::new(false),
+                let publish = |catalogue| {
+                    let live = Live {
+                        connection: connection.clone(),
+                        catalogue,
+                        connected_in,
+                        marks_results: AtomicBool::new(false),
+                    };
+                    state.send_replace(ServerState::Up(Arc::new(live)));
                 };
-                state.send_replace(ServerState::Up(Arc::new(live)));
+                publish(catalogue);
                 let since = Instant::now();
-                let lost = serve(&server, &rules, &connection, &state, connected_in, &stop).await;
+                let lost = serve(&server, &rules, &connection, publish, &stop).await;
                 let Some(reason) = lost else {
                     connection.shutdown().await;
                     return;
@@ -154,34 +162,30 @@ async fn serve(
     server: &ServerConfig,
     rules: &ToolRules,
     connection: &Connection,
-    state: &watch::Sender<ServerState>,
-    connected_in: Duration,
+    publish: impl Fn(Catalogue),
     stop: &CancellationToken,
 ) -> Option<String> {
     let closed = connection.closed();
     tokio::pin!(closed);
+    let mut pace = Pace::default();
     loop {
-        tokio::select! {
-            reason = &mut closed => return Some(reason),
-            () = stop.cancelled() => return None,
-            () = connection.tools_changed() => {}
-        }
+        let change = async {
+            connection.tools_changed().await;
+            tokio::time::sleep_until(pace.next(Instant::now())).await;
+            // The list that is about to be asked for holds what changed meanwhile as well.
+            let _ = connection.tools_changed().now_or_never();
+            tokio::time::timeout(server.connect_timeout, connection.list_tools()).await
+        };
         let listed = tokio::select! {
             reason = &mut closed => return Some(reason),
             () = stop.cancelled() => return None,
-            listed = tokio::time::timeout(server.connect_timeout, connection.list_tools()) => listed,
+            listed = change => listed,
         };
         match listed {
             Ok(Ok(tools)) => {
                 let catalogue = catalogue(server, rules, tools).await;
                 tracing::info!(server = %server.name, tools = catalogue.len(), "tools changed");
-                let live = Live {
-                    connection: connection.clone(),
-                    catalogue,
-                    connected_in,
-                    marks_results: AtomicBool::new(false),
-                };
-                state.send_replace(ServerState::Up(Arc::new(live)));
+                publish(catalogue);
             }
             // A list that cannot be had from a live server is no loss (D2): the old one stands.
             Ok(Err(failure)) => {
@@ -191,6 +195,39 @@ async fn serve(
                 tracing::warn!(server = %server.name, "tools changed, but the list did not come");
             }
         }
+    }
+}
+
+/// When a list is asked for again: at once, unless the server says time and again that it changed,
+/// perhaps because it was asked.
+#[derive(Debug)]
+struct Pace {
+    gap: Duration,
+    last: Option<Instant>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            gap: SHORTEST_GAP,
+            last: None,
+        }
+    }
+}
+
+impl Pace {
+    /// When to ask, after a change that was heard of now.
+    fn next(&mut self, now: Instant) -> Instant {
+        let due = self.last.map_or(now, |last| last + self.gap);
+        let is_quiet = self.last.is_none() || now >= due + self.gap;
+        self.gap = if is_quiet {
+            SHORTEST_GAP
+        } else {
+            (self.gap * 2).min(LONGEST_GAP)
+        };
+        let next = due.max(now);
+        self.last = Some(next);
+        next
     }
 }
 
@@ -242,6 +279,28 @@ mod tests {
         assert_eq!(backoff.next(1.0), Duration::from_secs(16));
         backoff.held_for(HELD);
         assert_eq!(backoff.next(1.0), FIRST_DELAY);
+    }
+
+    // contract: D4
+    #[test]
+    fn a_changed_list_is_had_at_once_and_an_ever_changing_one_now_and_then() {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        let mut next = |heard: u64| {
+            let next = pace.next(start + Duration::from_secs(heard)) - start;
+            next.as_secs()
+        };
+        // One that announces a change whenever it is asked.
+        let mut asked = vec![next(0)];
+        for _ in 0..6 {
+            asked.push(next(*asked.last().unwrap()));
+        }
+        assert_eq!(asked, [0, 1, 3, 7, 15, 25, 35]);
+        // A quiet one is asked at once, as the first time.
+        assert_eq!(next(55), 55);
+        assert_eq!(next(55), 56);
+        assert_eq!(next(57), 58);
+        assert_eq!(next(66), 66);
     }
 
     // contract: D1

@@ -370,8 +370,8 @@ impl Shared {
             match self.open(&position).await {
                 Ok(mut response) if origin::kind(&response) == Some(Kind::Events) => {
                     unreachable = 0;
-                    // What was said while nobody listened is unknown.
-                    if std::mem::replace(&mut listened, true) {
+                    // What was said while nobody listened is unknown, unless it is said now.
+                    if std::mem::replace(&mut listened, true) && position.last_event.is_none() {
                         self.exchange.suspect_change();
                     }
                     self.read(&mut response, None, &mut position).await;

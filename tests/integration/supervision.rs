@@ -1,7 +1,7 @@
 //! Servers that come, go and come back: what is listed meanwhile, what becomes of calls in flight,
 //! and what is no loss at all (sections D1 to D3).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mock_servers::fault::{
     Crash, DuplicateNames, EndlessPages, OddSchema, OddSchemas, OversizedShape, Reset, Violation,
@@ -427,6 +427,21 @@ over_every_transport! {
             assert_eq!(peer.handshakes(), 1);
         }
     }
+}
+
+// contract: D4
+#[test]
+fn a_server_that_announces_a_change_whenever_it_is_asked_is_asked_now_and_then() {
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let scenario = echo().always(At::ToolsList, Fault::noise(&[changed]));
+    let started = Instant::now();
+    let mut session = Ptc::new().stdio("s", scenario).start();
+    let journal = session.journal("s");
+    // The first, one at once, one after a second, one after two more.
+    journal.wait_until(|journal| journal.method("tools/list").len() >= 4, PATIENCE);
+    assert!(started.elapsed() >= Duration::from_secs(3));
+    assert_eq!(session.callable(), ["mcp__s__echo"]);
+    session.close();
 }
 
 /// Over the era without a handshake, a subscription brings the news.

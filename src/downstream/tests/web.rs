@@ -483,6 +483,22 @@ async fn the_listening_stream_tells_of_tools_and_of_the_end() {
     );
 }
 
+// contract: D4
+#[tokio::test]
+async fn a_listening_stream_that_is_resumed_leaves_nothing_unknown() {
+    let (connection, mut opened) = listening(|nth, request| {
+        let resumed = request.headers.contains_key("last-event-id");
+        assert_eq!(resumed, nth > 1);
+        as_events("retry: 1\nid: e1\ndata:\n\n")
+    })
+    .await;
+    opened.wait_for(|opened| *opened > 3).await.unwrap();
+    assert_eq!(connection.tools_changed().now_or_never(), None);
+
+    let (connection, _) = listening(|_, _| as_events("retry: 1\ndata:\n\n")).await;
+    connection.tools_changed().await;
+}
+
 /// The connection to a server whose listening stream, opened for the n-th time, is answered so, and
 /// a count of the openings.
 async fn listening(
