@@ -98,6 +98,8 @@ fn lines_up(ptc: &Arc<Ptc>) -> Arrives {
     Box::new(move |request| {
         if let ClientRequest::CallToolRequest(call) = request
             && call.params.name == descriptions::EXECUTE
+            // One that was parked has its place.
+            && matches!(call.params.request_state.as_deref(), None | Some(roots::STATE))
         {
             let place: Place = Arc::new(Mutex::new(Some(ptc.line_up())));
             call.extensions.insert(place);

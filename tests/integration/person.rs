@@ -309,6 +309,31 @@ fn at_most_eight_programs_are_parked_and_none_outlives_the_session() {
 }
 
 /// Claude Code's settings of one project.
+// contract: A2 B1
+#[test]
+fn a_program_that_goes_on_after_a_question_takes_one_place_only() {
+    let mut session = confirming()
+        .era(MODERN)
+        .execution("max_programs", 2)
+        .start();
+    let code = "await mcp__crm__refund()\nawait mcp__crm__slow()";
+    let id = session.send_program(code);
+    let asked = session.answer(id);
+    let (_, state) = question_of(&asked).unwrap_or_else(|| panic!("asks: {asked}"));
+    let going_on = json!({
+        "name": "execute_program",
+        "arguments": {"code": code},
+        "inputResponses": {"decision": choice("once")},
+        "requestState": state,
+    });
+    let going_on = session.send("tools/call", going_on);
+    let journal = session.journal("crm");
+    journal.wait_until(|journal| journal.calls("slow").len() == 1, PATIENCE);
+    assert_eq!(session.execute("print(1)").output(), "1");
+    session.notify("notifications/cancelled", json!({"requestId": going_on}));
+    session.close();
+}
+
 fn settings(ptc: &Ptc, settings: &Value) {
     write(
         &ptc.folder().join("project/.claude/settings.json"),
