@@ -47,9 +47,9 @@ pub struct Live {
     pub catalogue: Catalogue,
     /// From the start of the attempt to the listed tools.
     pub connected_in: Duration,
-    /// Whether a result of this server was marked as wrapped: what it does not mark is then meant
+    /// Whether a result of this server was ever marked as wrapped: what it does not mark is then meant
     /// as it is (contract R4).
-    pub marks_results: AtomicBool,
+    pub marks_results: Arc<AtomicBool>,
 }
 
 /// Keeps one server connected until `stop`; then closes it in good order.
@@ -61,6 +61,7 @@ pub async fn supervise(
     stop: CancellationToken,
 ) {
     let mut backoff = Backoff::default();
+    let marks_results = Arc::<AtomicBool>::default();
     loop {
         let started = Instant::now();
         let give_up = stop.child_token();
@@ -76,7 +77,7 @@ pub async fn supervise(
                         connection: connection.clone(),
                         catalogue,
                         connected_in,
-                        marks_results: AtomicBool::new(false),
+                        marks_results: marks_results.clone(),
                     };
                     state.send_replace(ServerState::Up(Arc::new(live)));
                 };

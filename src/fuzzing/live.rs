@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -112,7 +111,7 @@ async fn run(said: &[u8]) -> (Report, Vec<u8>, Calls) {
         catalogue: Catalogue::new(&server.name, tools, &SETTING.tools),
         connection,
         connected_in: Duration::ZERO,
-        marks_results: AtomicBool::new(false),
+        marks_results: Arc::default(),
     });
     let down = ServerState::Down {
         reason: "it never came up".to_owned(),

@@ -2,7 +2,7 @@
 //! (section R).
 
 use mock_servers::fault::{Garbage, GarbageKind, OversizedShape};
-use mock_servers::{Fault, Mock, Reply, Scenario, Tool, Transport};
+use mock_servers::{Before, Fault, Mock, Reply, Scenario, Tool, Transport};
 use serde_json::json;
 
 use crate::peer::{Peer, attempts, over_every_transport};
@@ -579,4 +579,29 @@ fn a_server_that_has_marked_a_result_means_what_it_does_not_mark() {
         .stdio("s", Scenario::new().tool(tool))
         .execute("for _ in range(3): print(await mcp__s__t())");
     assert_eq!(result.output(), "1\n1\n{'result': 1}");
+}
+
+// contract: R4
+#[test]
+fn that_a_server_marks_is_known_after_a_change_and_a_loss_as_well() {
+    let marked = r#"{"content":[],"structuredContent":{"result":1},"_meta":{"fastmcp":{"wrap_result":true}}}"#;
+    let unmarked = r#"{"content":[],"structuredContent":{"result":1}}"#;
+    let changing = Reply::text("ok").before(Before::ListChanged(Default::default()));
+    let scenario = Scenario::new()
+        .tool(Tool::new("mark").reply(Reply::raw(marked)))
+        .tool(Tool::new("get").reply(Reply::raw(unmarked)))
+        .tool(Tool::new("change").reply(changing))
+        .tool(Tool::new("die").reply(Reply::fault(Fault::crash())));
+    let mut session = Ptc::new().stdio("s", scenario).start();
+    session.execute("await mcp__s__mark()").output();
+    let get = "print(await mcp__s__get())";
+    assert_eq!(session.execute(get).output(), "{'result': 1}");
+    session.execute("await mcp__s__change()").output();
+    session.wait_for_log("tools changed");
+    assert_eq!(session.execute(get).output(), "{'result': 1}");
+    session.execute("await mcp__s__die()").error();
+    session.wait_for_tools("back", |names| names.len() == 4);
+    assert_eq!(session.journal("s").starts(), 2);
+    assert_eq!(session.execute(get).output(), "{'result': 1}");
+    session.close();
 }
