@@ -2,6 +2,7 @@
 //!
 //! Knows what is written and that it is written; what a call or a program is, it is told.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -27,8 +28,15 @@ pub struct Audit {
     path: PathBuf,
     arguments: AuditArguments,
     secrets: Mask,
+    backlog: Mutex<Backlog>,
+}
+
+#[derive(Debug, Default)]
+struct Backlog {
     /// Lines that could not be written. No program starts before they are.
-    unwritten: Mutex<VecDeque<String>>,
+    unwritten: VecDeque<String>,
+    /// The file ends in the beginning of a line, behind which there was no room.
+    is_torn: bool,
 }
 
 /// The log cannot be written, and why.
@@ -46,7 +54,7 @@ impl Audit {
             path: config.path.clone()?,
             arguments: config.arguments,
             secrets: Mask::of(servers, SHORTEST_SECRET),
-            unwritten: Mutex::default(),
+            backlog: Mutex::default(),
         }))
     }
 
@@ -58,12 +66,14 @@ impl Audit {
         };
         // Opened for each program, so that a log which was moved away is begun anew.
         let mut file = open(&self.path).map_err(failed)?;
-        let mut unwritten = lock(&self.unwritten);
+        let mut backlog = lock(&self.backlog);
+        let Backlog { unwritten, is_torn } = &mut *backlog;
+        *is_torn &= file.metadata().map_err(failed)?.len() > 0;
         while let Some(line) = unwritten.front() {
-            write(&mut file, line).map_err(failed)?;
+            write(&mut file, line, is_torn).map_err(failed)?;
             unwritten.pop_front();
         }
-        drop(unwritten);
+        drop(backlog);
         Ok(Run {
             audit: self.clone(),
             common: Map::from_iter([
@@ -222,15 +232,15 @@ impl Run {
     fn append(&self, line: Map<String, Value>) {
         let line = format!("{}\n", Value::from(line));
         let mut state = lock(&self.state);
-        if let Err(error) = write(&mut state.file, &line) {
+        let mut backlog = lock(&self.audit.backlog);
+        if let Err(error) = write(&mut state.file, &line, &mut backlog.is_torn) {
             tracing::error!("the audit log cannot be written: {error}");
             state.failure.get_or_insert(AuditError {
                 path: self.audit.path.clone(),
                 reason: error.to_string(),
             });
-            let mut unwritten = lock(&self.audit.unwritten);
-            if unwritten.len() < MAX_UNWRITTEN {
-                unwritten.push_back(line);
+            if backlog.unwritten.len() < MAX_UNWRITTEN {
+                backlog.unwritten.push_back(line);
             }
         }
     }
@@ -259,9 +269,23 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// In one piece, so that the lines of two processes do not mix.
-fn write(file: &mut File, line: &str) -> io::Result<()> {
-    file.write_all(line.as_bytes())?;
+/// In one piece, so that the lines of two processes do not mix; behind a torn line, on a new one.
+fn write(file: &mut impl Write, line: &str, is_torn: &mut bool) -> io::Result<()> {
+    let line = if *is_torn {
+        Cow::Owned(format!("\n{line}"))
+    } else {
+        Cow::Borrowed(line)
+    };
+    let mut rest = line.as_bytes();
+    while !rest.is_empty() {
+        match file.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        *is_torn = !rest.is_empty();
+    }
     file.flush()
 }
 
@@ -406,6 +430,49 @@ audit: {{ path: {}/audit.jsonl, arguments: {arguments} }}
             lines[0]["arguments"]["[secret]"],
             json!([{"pin": "[secret]"}])
         );
+    }
+
+    /// A disk with so much room.
+    struct Disk {
+        room: usize,
+        text: Vec<u8>,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            if self.room == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let length = text.len().min(self.room);
+            self.text.extend_from_slice(&text[..length]);
+            self.room -= length;
+            Ok(length)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    // contract: A5
+    #[test]
+    fn a_line_that_did_not_fit_spoils_no_other() {
+        for (room, expected) in [
+            (4, "one\ntwo\n"),
+            (5, "one\nt\ntwo\n"),
+            (7, "one\ntwo\ntwo\n"),
+        ] {
+            let text = Vec::new();
+            let (mut disk, mut is_torn) = (Disk { room, text }, false);
+            write(&mut disk, "one\n", &mut is_torn).unwrap();
+            for _ in 0..2 {
+                assert!(write(&mut disk, "two\n", &mut is_torn).is_err());
+            }
+            disk.room = 100;
+            write(&mut disk, "two\n", &mut is_torn).unwrap();
+            assert_eq!(String::from_utf8(disk.text).unwrap(), expected);
+            assert!(!is_torn);
+        }
     }
 
     // contract: A5
