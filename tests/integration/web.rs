@@ -463,36 +463,41 @@ fn a_stream_without_end_costs_its_call_only() {
     assert_eq!(mock.journal().method("initialize").len(), 1);
 }
 
-// contract: D6 D1
+// contract: D6 D1 D4
 #[test]
 fn the_listening_stream_may_fail_in_any_way() {
     let refused = |fault| Rule::new(At::Stream, fault);
-    for rule in [
+    let cut = |orderly| {
+        let resumable = false;
+        Fault::CutStream(CutStream { resumable, orderly })
+    };
+    let comes_back = [
+        refused(Fault::status(500)).until(2),
+        refused(Fault::status(429)).until(2),
+        refused(cut(true)).until(2),
+        refused(cut(false)).until(2),
+        refused(Fault::Reset(Reset {})).until(2),
+    ];
+    let stays = [
         refused(Fault::status(405)),
         refused(Fault::status(404)),
-        refused(Fault::status(500)).until(2),
         refused(Fault::status(401)),
         refused(Fault::ContentType(ContentType::default())),
-        refused(Fault::CutStream(CutStream {
-            resumable: false,
-            orderly: true,
-        }))
-        .until(2),
-        refused(Fault::CutStream(CutStream {
-            resumable: false,
-            orderly: false,
-        }))
-        .until(2),
-        refused(Fault::Reset(Reset {})).until(2),
         refused(Fault::EndlessStream(EndlessStream::default())),
         refused(Fault::SlowHeaders(SlowHeaders { ms: 200 })),
-    ] {
+    ];
+    let comes_back = comes_back.into_iter().map(|rule| (rule, 3));
+    for (rule, openings) in comes_back.chain(stays.into_iter().map(|rule| (rule, 1))) {
         let name = rule.fault.name();
-        let mock = Mock::http(echo().fault(rule));
+        let scenario = echo()
+            .tool(Tool::echo("comes").appears_after(1))
+            .fault(rule);
+        let mock = Mock::http(scenario);
         let mut session = Ptc::new().http("s", &mock.url()).start();
         session.wait_for_tools("connected", |names| !names.is_empty());
-        mock.journal().wait_until(
-            |journal| !http_requests(journal, "GET").is_empty(),
+        let journal = mock.journal();
+        journal.wait_until(
+            |journal| http_requests(journal, "GET").len() >= openings,
             PATIENCE,
         );
         assert_eq!(
@@ -500,8 +505,11 @@ fn the_listening_stream_may_fail_in_any_way() {
             "{'n': 1}",
             "{name}"
         );
+        if openings > 1 {
+            session.wait_for_tools("changed", |names| names.len() == 2);
+        }
         session.close();
-        assert_eq!(mock.journal().method("initialize").len(), 1, "{name}");
+        assert_eq!(journal.method("initialize").len(), 1, "{name}");
     }
 }
 
