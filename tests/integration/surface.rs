@@ -1,7 +1,7 @@
 //! What a client meets: three tools over stdio, in both protocol eras, whatever it sends and
 //! however its servers are (section S).
 
-use mock_servers::{At, Compute, Event, Fault, Reply, Scenario, Tool};
+use mock_servers::{At, Event, Fault, Scenario, Tool};
 use serde_json::{Value, json};
 
 use crate::processes::LINUX;
@@ -650,26 +650,24 @@ fn a_thousand_tools_are_listed_and_cost_a_program_nothing_that_shows() {
 #[test]
 fn answers_come_as_they_are_ready_and_none_is_lost() {
     let scenario = Scenario::new()
-        .tool(Tool::new("slow").reply(Reply::compute(Compute::Sleep(
-            mock_servers::scenario::Sleep { ms: 300 },
-        ))))
+        .tool(Tool::sleep("sleep", 600_000))
         .tool(Tool::echo("echo"));
     let mut session = Ptc::new()
         .execution("max_programs", 4)
         .stdio("s", scenario)
         .start();
+    let slow = session.send_program("await mcp__s__sleep()");
     let ids: Vec<u64> = (0..12)
-        .map(|n| {
-            let tool = if n % 3 == 0 { "slow" } else { "echo" };
-            let code = format!("await mcp__s__{tool}()\nprint({n})");
-            session.send_tool_call("execute_program", json!({"code": code}))
-        })
+        .map(|n| session.send_program(&format!("await mcp__s__echo()\nprint({n})")))
         .collect();
     for (n, id) in ids.into_iter().enumerate() {
         let result = ToolResult::of(session.answer(id));
         assert_eq!(result.output(), n.to_string());
     }
-    session.close();
+    // Who was asked first, and is not ready, held none of them up.
+    assert!(!session.is_answered(slow));
+    session.notify("notifications/cancelled", json!({"requestId": slow}));
+    assert_eq!(session.finish(), Vec::<Value>::new());
 }
 
 // contract: S1 P1
