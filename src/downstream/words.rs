@@ -56,6 +56,7 @@ impl Words {
         self.head.len()
     }
 
+    #[cfg(test)]
     pub(super) fn says(&self, words: &Self) -> bool {
         self.head.contains(&words.head)
     }
