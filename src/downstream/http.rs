@@ -391,10 +391,12 @@ impl Shared {
                     ..
                 }) => match status {
                     status if status.is_server_error() => {}
-                    StatusCode::TOO_MANY_REQUESTS => {}
+                    // 409 is what some say until they see that the stream before it is gone.
+                    StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT => {}
                     // The server does not offer this stream: usually 405, and 404 where nothing
                     // but POST has a route.
-                    _ if !listened || NOT_OFFERED.contains(&status) => return,
+                    _ if !listened || !status.is_client_error() => return,
+                    _ if NOT_OFFERED.contains(&status) => return,
                     // Events that it no longer has are as good a reason as a session.
                     _ if position.last_event.take().is_some() => {}
                     _ if self.session().is_some() => return self.exchange.lose(expired(status)),

@@ -552,7 +552,11 @@ async fn a_listening_stream_that_stood_and_is_refused_is_a_session_that_ended() 
 // contract: D2, D4
 #[tokio::test]
 async fn a_listening_stream_comes_back_after_a_refusal_that_says_nothing_of_the_session() {
-    for refusal in ["429 Too Many Requests", "503 Service Unavailable"] {
+    for refusal in [
+        "409 Conflict",
+        "429 Too Many Requests",
+        "503 Service Unavailable",
+    ] {
         let (connection, _) = listening(move |nth, _| match nth {
             1 => as_events("retry: 1\nid: e1\ndata:\n\n"),
             2 => status(refusal, ""),
