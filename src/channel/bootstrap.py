@@ -39,6 +39,7 @@ MAX_DEPTH = 500  # the host refuses JSON beyond 512 levels, its frame included
 MAX_ERROR = 64 * 1024
 ATOMIC = 4096 if sys.platform == "linux" else 512  # PIPE_BUF: a write up to here is whole or nothing
 CHUNK = 64 * 1024
+HEAD = 64  # bytes of a reply in which its number stands
 CO_COROUTINE = 0x80
 ALLOW_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the import
 
@@ -68,15 +69,10 @@ PRELOAD = (
 try:
     from _json import encode_basestring as quoted
     from _json import make_encoder, make_scanner
-except ImportError:  # an interpreter without the accelerator
-    make_encoder = None
-    import json
-
-if make_encoder:
 
     class _ScannerOptions:
         strict = True
-        object_hook = object_pairs_hook = None
+        object_hook = object_pairs_hook = array_hook = None
         parse_float, parse_int = float, int
         parse_constant = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}.get
         memo = {}
@@ -93,7 +89,8 @@ if make_encoder:
     def _compact(value):
         return "".join(_encode(value, 0))
 
-else:
+except Exception:  # no accelerator, or one that asks for more than is known here
+    import json
     from json import loads as parse
 
     def quoted(text):
@@ -314,7 +311,7 @@ class _Incoming:
     reading = _thread.allocate_lock()  # held by whoever reads fd IN
     data = b""  # read, and not yet part of a frame that was handed on
     body = None  # the frame that is being read, if it is longer than `data`
-    filled = 0
+    size = filled = 0  # of that frame, and how much of it was read
 
 
 def receive(read=posix.read):
@@ -327,39 +324,61 @@ def receive(read=posix.read):
             end = 4 + int.from_bytes(data[:4], "big")
             if len(data) >= end:
                 inc.data = data[end:]
-                return parse(str(data[4:end], "utf-8"))
-            body = bytearray(end - 4)
-            inc.filled = len(data) - 4
-            body[: inc.filled] = data[4:]
-            inc.data, inc.body = b"", body
-            break
+                try:
+                    return parse(str(data[4:end], "utf-8"))
+                except BaseException as error:
+                    return _unreadable(data[4:], error)
+            if len(data) >= 4 + HEAD:
+                inc.size, inc.filled = end - 4, len(data) - 4
+                try:
+                    body = bytearray(end - 4)
+                except MemoryError:
+                    body = bytearray(HEAD + ATOMIC)  # all that comes after the head goes over itself
+                    data = data[: 4 + HEAD]
+                body[: len(data) - 4] = data[4:]
+                inc.data, inc.body = b"", body
+                break
         more = read(IN, CHUNK)
         if not more:
             posix._exit(1)  # the host is gone, and with it all sense in going on
         inc.data += more
     view = memoryview(inc.body)
-    while inc.filled < len(view):
-        got = posix.readv(IN, [view[inc.filled :]])
+    fits = len(view) == inc.size
+    while inc.filled < inc.size:
+        start = inc.filled if fits else HEAD
+        got = posix.readv(IN, [view[start : start + inc.size - inc.filled]])
         if not got:
             posix._exit(1)
         inc.filled += got
     view.release()
     body, inc.body = inc.body, None
-    text = str(body, "utf-8")
-    del body
+    head = bytes(body[:HEAD])
     # A large value is all new objects and no garbage: collections while it grows find nothing, nor
     # would the one right after it, which looks at young objects. These two calls make them old ones,
     # without a look at any; they would undo what a program has frozen itself.
     collecting = gc.isenabled()
     gc.disable()
     try:
+        if not fits:
+            raise MemoryError
+        text = str(body, "utf-8")
+        del body
         return parse(text)
+    except BaseException as error:
+        return _unreadable(head, error)
     finally:
         if collecting:
             if gc.get_freeze_count() == 0:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def _unreadable(head, error):
+    """Stands for a reply that could not be taken in, mostly for want of memory: whoever waits for it
+    gets the exception. The host writes the number before what can be long."""
+    number = int(head.partition(b'"id":')[2].partition(b",")[0])
+    return {"type": "unreadable", "id": number, "error": error.with_traceback(None)}
 
 
 def _frame_is_buffered():
@@ -433,9 +452,9 @@ def _exchange(kind, request):
         if _waiting.pop(number, None) is not None:
             send(b'{"type":"cancel","id":%d}' % number)
         raise
-    if reply["type"] == "raise":
-        raise ToolError(reply["message"])
-    return reply["value"]
+    if reply["type"] == "return":
+        return reply["value"]
+    raise reply.pop("error", None) or ToolError(reply["message"])
 
 
 def _receive_alone(number):

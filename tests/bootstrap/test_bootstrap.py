@@ -28,7 +28,7 @@ COMPILE = (
 PYTHONS = [p for p in os.environ.get("PTC_MCP_TEST_PYTHONS", "").split(os.pathsep) if p] or [sys.executable]
 HELPERS = ["list_callable_tools", "inspect_tool", "server_status"]
 NOTHING_KNOWN = {"scope": None, "named": {}, "closest": {}, "down": [], "underscored": {}}
-DEADLINE = 60  # nothing here takes a second; this only turns a hang into a failure
+DEADLINE = 5  # nothing here takes a second; this only turns a hang into a failure
 MAX_FRAME = 16 * 1024 * 1024
 
 if hasattr(sys, "set_int_max_str_digits"):
@@ -94,8 +94,8 @@ def echo(child, frame):
 class Run:
     """One program from `ready` to the end of its process."""
 
-    def __init__(self, python, code, reply=echo, tools=("mcp__t__echo", "mcp__t__other"), limit=65536, start=None):
-        child = Child(python)
+    def __init__(self, python, code, reply=echo, tools=("mcp__t__echo", "mcp__t__other"), limit=65536, start=None, text=BOOTSTRAP):
+        child = Child(python, text)
         self.frames, self.output, self.emitted, self.calls, self.cancelled = [], "", [], [], []
         self.error, self.done = None, False
         while True:
@@ -526,6 +526,66 @@ class Protocol(Case):
             for code in ("", "import asyncio\n"):
                 run = Run(python, code + "r = await mcp__t__echo()\nimport gc\nprint(len(r), r[-1]['name'], gc.isenabled())", reply)
                 self.assertEqual((run.error, run.output), (None, "60000 row 59999 é True\n"))
+
+    def test_a_reply_that_cannot_be_read_fails_its_own_call(self):  # contract: P8, P9, P11
+        held = []
+
+        def reply(child, frame):
+            if frame["arguments"]["a"] > 10:
+                held.append(frame)
+                if len(held) == 3:
+                    for one in sorted(held, key=lambda one: one["arguments"]["a"]):
+                        one["arguments"]["a"] -= 10
+                        reply(child, one)
+                    held.clear()
+            elif frame["arguments"]["a"] == 1:
+                text = b"x" * frame["arguments"]["long"] + b"\xff"
+                child.send(b'{"type":"return","id":%d,"value":"%s"}' % (frame["id"], text))
+            else:
+                echo(child, frame)
+
+        one = "try: await mcp__t__echo(a=1, long=L)\nexcept UnicodeDecodeError as e: print(0)\nprint((await mcp__t__echo(a=2))['a'])"
+        gather = "print(*[r['a'] if isinstance(r, dict) else 0 for r in await asyncio.gather(*[mcp__t__echo(a=i, long=L) for i in (1, 2)], return_exceptions=True)], sep='\\n')"
+        # One thread reads what the others wait for.
+        threads = (
+            "out = {}\ndef f(i):\n    try: mcp__t__echo(a=i, long=L).send(None)\n    except StopIteration as e: out[i] = e.value['a']\n"
+            "    except UnicodeDecodeError: out[i] = 0\nts = [threading.Thread(target=f, args=(i,)) for i in (13, 12, 11)]\n"
+            "for t in ts: t.start()\nfor t in ts: t.join()\nprint(out[11], out[12], sep='\\n')"
+        )
+        for python in self.pythons():
+            for code in (one, "import asyncio\n" + one, "import asyncio\n" + gather, "import threading\n" + threads):
+                for long in (1, 200000):
+                    with self.subTest(code, python=python):
+                        run = Run(python, f"L = {long}\n" + code, reply)
+                        self.assertEqual((run.error, run.output), (None, "0\n2\n"))
+
+    @unittest.skipUnless(sys.platform == "linux", "needs a limit of the address space")
+    def test_a_reply_that_does_not_fit_in_memory_fails_its_own_call(self):  # contract: P8, P11
+        def reply(child, frame):
+            size = frame["arguments"].get("size", 0)
+            child.send(b'{"type":"return","id":%d,"value":"%s"}' % (frame["id"], b"x" * size))
+
+        code = (
+            "import resource\npages = int(open('/proc/self/statm').read().split()[0])\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + ROOM, -1))\n"
+            "try: await mcp__t__echo(size=16 << 20)\nexcept MemoryError: print('too large')\nprint(len(await mcp__t__echo(size=9)))"
+        )
+        for python in self.pythons():
+            for first in ("", "import asyncio\nawait asyncio.sleep(0)\n"):
+                for room in (4 << 20, 24 << 20):  # not for its bytes, or not for their text
+                    run = Run(python, f"{first}ROOM = {room}\n{code}", reply)
+                    self.assertEqual((run.error, run.output), (None, "too large\n9\n"))
+
+    def test_an_accelerator_of_another_version(self):  # contract: P1
+        # CPython 3.15 asks for `array_hook`; a later one may ask for what nobody knows yet.
+        for wanted in ("array_hook", "not_known_yet"):
+            text = (
+                "import _json\ndef make_scanner(options, make=_json.make_scanner):\n"
+                f"    if isinstance(options, type): options.{wanted}\n    return make(options)\n_json.make_scanner = make_scanner\n" + BOOTSTRAP
+            )
+            for python in self.pythons():
+                run = Run(python, "print(await mcp__t__echo(a=[1, 'é']))\nemit({'a': 1})", text=text)
+                self.assertEqual((run.error, run.output, run.emitted), (None, "{'a': [1, 'é']}\n", [{"a": 1}]))
 
     def test_a_frame_that_arrives_byte_by_byte(self):
         def reply(child, frame):
