@@ -23,6 +23,7 @@ def send(body):
         frame = frame[os.write(4, frame) :]
 
 
+marker = open("@TOKEN@", "w")
 send('{"type":"done","error":null}')
 for number in range(1000, 1100):
     send('{"type":"call","id":%d,"tool":"mcp__desk__echo","arguments":{"token":"@TOKEN@"}}' % number)

@@ -23,16 +23,16 @@ def send(body):
         frame = frame[os.write(4, frame) :]
 
 
-import threading
-import time
+import posix
 
-call = '{"type":"call","id":%d,"tool":"mcp__desk__echo","arguments":{"token":"@TOKEN@"}}'
+marker = open("@TOKEN@", "w")
 
 
-def body():
-    time.sleep(0.05)
+def instead(_):
     for number in range(1000, 2000):
-        send(call % number)
+        send('{"type":"call","id":%d,"tool":"mcp__desk__echo","arguments":{"token":"@TOKEN@"}}' % number)
+    os._exit(0)
 
 
-threading.Thread(target=body).start()
+# The last that the child's half does, when it has told the end.
+posix._exit = instead

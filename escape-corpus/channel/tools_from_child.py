@@ -25,11 +25,14 @@ def send(body):
 
 import time
 
+marker = open("@TOKEN@", "w")
 kept = os.dup(4)
+program = os.getpid()
 if os.fork() == 0:
     os.setsid()
     os.dup2(kept, 4)
-    time.sleep(0.2)
+    while os.getppid() == program:
+        time.sleep(0.01)
     for number in range(1000, 1010):
         send('{"type":"call","id":%d,"tool":"mcp__desk__echo","arguments":{"token":"@TOKEN@"}}' % number)
     os._exit(0)

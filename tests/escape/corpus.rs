@@ -144,7 +144,7 @@ pub enum Reached {
     Concurrency,
     /// A tool that the configuration blocks.
     Blocked,
-    /// A call after the answer had been given.
+    /// Any call at all: the program makes none before it has told its end.
     AfterTheEnd,
 }
 

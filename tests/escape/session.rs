@@ -24,8 +24,6 @@ pub struct Answer {
     pub whole: String,
     pub is_error: bool,
     pub elapsed: Duration,
-    /// When it arrived.
-    pub at: Instant,
 }
 
 impl Answer {
@@ -126,7 +124,7 @@ impl Session {
         let started = Instant::now();
         let params = json!({"name": "execute_program", "arguments": {"code": code}});
         let answer = self.request("tools/call", params)?;
-        let at = Instant::now();
+        let elapsed = started.elapsed();
         let result = answer
             .get("result")
             .ok_or_else(|| format!("no result: {answer}"))?;
@@ -136,8 +134,7 @@ impl Session {
             text: texts.join("\n"),
             whole: result.to_string(),
             is_error: result["isError"].as_bool().unwrap_or(false),
-            elapsed: at - started,
-            at,
+            elapsed,
         })
     }
 

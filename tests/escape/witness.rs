@@ -50,6 +50,9 @@ const DYING: Duration = Duration::from_secs(2);
 /// seventh, while other programs start and end.
 const WORLDS: usize = 10;
 
+/// How long a call may be on its way to the desk when nobody is left who could make another one.
+const UNDER_WAY: Duration = Duration::from_millis(500);
+
 /// Marks of what a program has open by right.
 const OWN_DESCRIPTORS: [&str; 3] = ["pipe:", "socket:", "anon_inode:[eventpoll]"];
 const OWN_DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
@@ -122,6 +125,10 @@ impl Court<'_> {
             Evidence::Bound(Bound::Memory | Bound::ServerMemory) => self.measure(attack, &code)?,
             evidence => {
                 let answer = self.session.execute(&code)?;
+                if *evidence == Evidence::Reached(Reached::AfterTheEnd) {
+                    remaining(&world, |_| ());
+                    std::thread::sleep(UNDER_WAY);
+                }
                 let record = self.desk.record(&world.marker);
                 self.judge(evidence, &mut world, &answer, &record)
             }
@@ -188,7 +195,7 @@ impl Court<'_> {
                     )
                 })
             }
-            Evidence::Reached(reached) => self.reached(*reached, answer, record),
+            Evidence::Reached(reached) => self.reached(*reached, record),
             Evidence::Answered(Answered::Success) => {
                 (!answer.is_error).then(|| "the run counts as successful".to_owned())
             }
@@ -250,7 +257,7 @@ impl Court<'_> {
         }
     }
 
-    fn reached(&self, reached: Reached, answer: &Answer, record: &Record) -> Option<String> {
+    fn reached(&self, reached: Reached, record: &Record) -> Option<String> {
         let calls = &record.calls;
         match reached {
             Reached::Budget => (calls.len() > self.limits.tool_calls).then(|| {
@@ -279,10 +286,10 @@ impl Court<'_> {
                 .iter()
                 .any(|call| call.tool == "hidden")
                 .then(|| "a blocked tool was called".to_owned()),
-            Reached::AfterTheEnd => calls
-                .iter()
-                .any(|call| call.from > answer.at)
-                .then(|| "a call came after the answer had been given".to_owned()),
+            // Such a program calls nothing before its end.
+            Reached::AfterTheEnd => {
+                (!calls.is_empty()).then(|| "a call came from beyond the end".to_owned())
+            }
         }
     }
 
