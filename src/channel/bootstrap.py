@@ -399,6 +399,7 @@ ToolError.__module__ = "builtins"
 _numbers = itertools.count(1)
 _waiting = {}  # id of a call in flight → (its loop, the future) or (None, the blocking waiter)
 _unawaited = {}  # id(call) → call, for calls that were made and not yet awaited
+_places = set()  # (tool, line) of those that were awaited
 
 
 class _Waiter:
@@ -558,10 +559,12 @@ class Call:
     def __await__(self):
         if _unawaited.pop(id(self), None) is None:
             raise RuntimeError(f"{self._name}(...) was already awaited: keep its result in a variable")
+        _places.add((self._name, self._line))
         return self._steps
 
     def send(self, value):
-        _unawaited.pop(id(self), None)
+        if _unawaited.pop(id(self), None) is not None:
+            _places.add((self._name, self._line))
         return self._steps.send(value)
 
     def throw(self, *exception):
@@ -911,14 +914,32 @@ def _lines(source):
     return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def _note(text):
+    """Says something of ours in the output; the program may have broken or closed what it goes through."""
+    try:
+        _streams[1].write(f"Note: {text}\n")
+    except BaseException:
+        pass
+
+
 def _forgotten_awaits(source, scope):
-    """Nothing failed, but something that was written was never done: that is no success."""
-    found = [(call._name, call._line) for call in list(_unawaited.values())]
+    """Nothing failed, but something that was written was never done: that is no success. Where a call
+    in the same place was awaited, the await was not forgotten: the program made calls ahead and then
+    did not need them all. It is told so and has not failed."""
+    found, spare = [], {}
+    for call in list(_unawaited.values()):
+        place = call._name, call._line
+        if call._line is not None and place in _places:
+            spare[place] = spare.get(place, 0) + 1
+        else:
+            found.append(place)
     found += _lost_coroutines
     for name, value in list(scope.items()):
         if type(value) is _Coroutine and _is_fresh(value):
             found.append((value.__name__, None))
     if not found:
+        for (name, line), number in spare.items():
+            _note(f"line {line}: calls of {name}(...) that were never awaited, and so did not run: {number}")
         return None
     lines = _lines(source)
     text = []
