@@ -47,6 +47,9 @@ ALLOW_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the im
 # it without naming it.
 LOOP_WORDS = ("asyncio", "import_module", "__import__", "exec(", "eval(")
 
+# A program whose text holds one of these may leave a task that failed; to look for one takes 1 ms.
+TASK_WORDS = ("_task", "Task", "future", "Future", "executor", "as_completed", "wait(")
+
 # A program whose text holds one of these may show source lines itself; the entry must exist then.
 LINECACHE_WORDS = ("traceback", "linecache", "logging", "warn", "pdb")
 
@@ -952,6 +955,20 @@ def _forgotten_awaits(source, scope):
     return _bounded("\n".join(text))
 
 
+def _tell_of_lost_errors(source, start):
+    """asyncio tells of an error that nobody asked for when its task is freed, and at the end of a
+    program nothing is. To find them among all objects runs none of the program's finalisers."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not any(word in source for word in TASK_WORDS):
+        return
+    task, future = asyncio.Task, asyncio.Future
+    found = [one for one in gc.get_objects() if type(one) is task or type(one) is future]
+    for one in [one for one in found if one._log_traceback][:10]:
+        text = _describe(one._exception, source, start)
+        if text is not None:
+            _note(f"a background task failed and was not awaited:\n{text}")
+
+
 _lost_coroutines = []
 _probe = _shape()
 _Coroutine = type(_probe)
@@ -1226,6 +1243,10 @@ def _finish(error, source, scope, start):
         text = None if error is None else _describe(error, source, start)
         if text is None:
             text = _forgotten_awaits(source, scope)
+        try:
+            _tell_of_lost_errors(source, start)
+        except BaseException:
+            pass
         for stream in _streams:
             try:
                 stream.flush()
