@@ -14,6 +14,6 @@
 # ///
 Function = type(mcp__desk__echo)
 try:
-    print(await Function(b"call", b"tool", "mcp__desk__hidden")(token="@TOKEN@"))
+    print(await Function("mcp__desk__hidden")(token="@TOKEN@"))
 except ToolError as error:
     print(error)

@@ -3,7 +3,7 @@
 #
 # [tool.ptc-mcp.escape]
 # goal = "delay its end by hooks and threads"
-# evidence = { bound = "time" }
+# evidence = { answered = "failure" }
 # stopped-everywhere = "the server holds this in every mode"
 #
 # [tool.ptc-mcp.escape.expect]

@@ -3,7 +3,7 @@
 #
 # [tool.ptc-mcp.escape]
 # goal = "have more told than it may in the record of refused calls"
-# evidence = { bound = "time" }
+# evidence = { bound = "record" }
 # stopped-everywhere = "the server holds this in every mode"
 #
 # [tool.ptc-mcp.escape.expect]
@@ -24,4 +24,4 @@ def send(body):
 
 
 for number in range(100000):
-    send('{"type":"call","id":%d,"tool":"%s","arguments":{}}' % (number, "y" * 200))
+    send('{"type":"call","id":%d,"tool":"%s","arguments":{}}' % (number, "y" * 20000))

@@ -3,7 +3,7 @@
 #
 # [tool.ptc-mcp.escape]
 # goal = "make a file of a terabyte, if only by its length"
-# evidence = { bound = "time" }
+# evidence = { answered = "success" }
 # stopped-everywhere = "this limit holds in every mode (contract B6)"
 #
 # [tool.ptc-mcp.escape.expect]
@@ -14,4 +14,3 @@
 # ///
 with open("sparse", "wb") as file:
     file.truncate(1 << 40)
-raise SystemExit(0)

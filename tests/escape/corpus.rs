@@ -153,6 +153,8 @@ pub enum Reached {
 pub enum Answered {
     /// The run counts as successful.
     Success,
+    /// The run counts as failed, though the program came to its end in good time.
+    Failure,
     /// The forbidden word stands in what came back.
     Word,
 }
@@ -167,6 +169,8 @@ pub enum Bound {
     Threads,
     Descriptors,
     Output,
+    /// The answer, with a record of all calls that may be refused.
+    Record,
     Time,
 }
 

@@ -36,6 +36,10 @@ const SLACK: u64 = 64 * MIB;
 /// and their parsed form.
 const SERVER_GROWTH: u64 = 96 * MIB;
 
+/// What the refused calls may add to an answer: a thousand (contract B1), in the structured content
+/// and in the metadata (S6, S7), each with its name, its arguments and its error cut.
+const MAX_RECORD: u64 = 1000 * 2 * 1024;
+
 const MAX_FILES: usize = 4200;
 const MAX_THREADS: usize = 64;
 const MAX_DESCRIPTORS: usize = 256;
@@ -199,6 +203,9 @@ impl Court<'_> {
             Evidence::Answered(Answered::Success) => {
                 (!answer.is_error).then(|| "the run counts as successful".to_owned())
             }
+            Evidence::Answered(Answered::Failure) => answer
+                .is_error
+                .then(|| format!("the run counts as failed: {}", short(&answer.text))),
             Evidence::Answered(Answered::Word) => answer
                 .whole
                 .contains(&world.forbidden)
@@ -334,6 +341,11 @@ impl Court<'_> {
                 "bytes of answer",
                 answer.whole.len() as u64,
                 8 * self.limits.output as u64,
+            ),
+            Bound::Record => (
+                "bytes of answer",
+                answer.whole.len() as u64,
+                8 * self.limits.output as u64 + MAX_RECORD,
             ),
             Bound::Time => {
                 let limit = self.limits.timeout + LATENESS;
