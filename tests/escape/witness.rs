@@ -57,8 +57,8 @@ const WORLDS: usize = 10;
 /// How long a call may be on its way to the desk when nobody is left who could make another one.
 const UNDER_WAY: Duration = Duration::from_millis(500);
 
-/// Marks of what a program has open by right.
-const OWN_DESCRIPTORS: [&str; 3] = ["pipe:", "socket:", "anon_inode:[eventpoll]"];
+/// The channel: one pipe for each direction, in every mode.
+const OWN_PIPES: usize = 2;
 const OWN_DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
 
 /// What only this session's host knows, by kind.
@@ -176,12 +176,7 @@ impl Court<'_> {
                     .map(|process| format!("process {} outlived the answer", process.pid))
             }
             Evidence::Object(prefix) => seen
-                .find_map(|process| {
-                    process
-                        .descriptors
-                        .iter()
-                        .find(|link| is_object(link, prefix, &world.marker))
-                })
+                .find_map(|process| object(&process.descriptors, prefix, &world.marker))
                 .map(|link| format!("the program held {link}")),
             Evidence::State(key) if key == "scratch/devices" => seen
                 .find(|process| process.scratch.devices > 0)
@@ -475,21 +470,22 @@ fn remaining(world: &World, meanwhile: impl Fn(&Seen)) -> Vec<Seen> {
     }
 }
 
-fn is_object(link: &str, prefix: &str, marker: &str) -> bool {
-    match prefix {
-        // From outside, a root of its own is part of the link.
+fn object<'a>(links: &'a [String], prefix: &str, marker: &str) -> Option<&'a String> {
+    let mut pipes = 0;
+    links.iter().find(|link| match prefix {
         "foreign" => {
-            let own = OWN_DESCRIPTORS.iter().any(|own| link.starts_with(own))
-                || link.ends_with("/dev/null");
-            !own && !link.contains(marker)
+            pipes += usize::from(link.starts_with("pipe:"));
+            // From outside, a root of its own is part of the link.
+            let own = link.ends_with("/dev/null") || link.contains(marker);
+            !own && (!link.starts_with("pipe:") || pipes > OWN_PIPES)
         }
         "device" => {
             link.starts_with("/dev/")
-                && !OWN_DEVICES.contains(&link)
+                && !OWN_DEVICES.contains(&link.as_str())
                 && !link.starts_with("/dev/shm/")
         }
         prefix => link.starts_with(&prefix.replace("@TOKEN@", marker)),
-    }
+    })
 }
 
 fn short(text: &str) -> String {
