@@ -9,6 +9,7 @@ Most facts are a line of a table: the contract's clause, the program, what must 
 """
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -38,26 +39,32 @@ if hasattr(sys, "set_int_max_str_digits"):
 class Child:
     """One interpreter, and the host's end of its channel."""
 
-    def __init__(self, python, text=BOOTSTRAP):
+    def __init__(self, python, text=BOOTSTRAP, first=None):
+        theirs, ours = os.pipe()
+        self.stdin = open(ours, "wb", 0)
+        self.lock = threading.Lock()
+        if first is not None:  # is there before the interpreter is, however long its start takes
+            self.send(first)
         self.process = subprocess.Popen(
             [python, "-I", "-S", "-B", "-c", text],
-            stdin=subprocess.PIPE,
+            stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={},
             bufsize=0,
         )
+        os.close(theirs)
         self.timer = threading.Timer(DEADLINE, self.process.kill)
         self.timer.daemon = True
         self.timer.start()
-        self.lock = threading.Lock()
 
     def send(self, frame):
         data = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
         data = memoryview(len(data).to_bytes(4, "big") + data)
-        with self.lock:
+        # A program may end without the reply that is on its way.
+        with self.lock, contextlib.suppress(BrokenPipeError):
             while data:
-                data = data[self.process.stdin.write(data) :]
+                data = data[self.stdin.write(data) :]
 
     def read(self, size):
         data = bytearray()
@@ -77,7 +84,7 @@ class Child:
         return json.loads(self.read(size))
 
     def close(self):
-        self.process.stdin.close()
+        self.stdin.close()
         rest = self.process.stdout.read()
         stderr = self.process.stderr.read()
         self.process.stdout.close()
@@ -601,7 +608,7 @@ class Protocol(Case):
         def reply(child, frame):
             data = json.dumps({"type": "return", "id": frame["id"], "value": "x" * 50}).encode()
             for byte in len(data).to_bytes(4, "big") + data:
-                child.process.stdin.write(bytes([byte]))
+                child.stdin.write(bytes([byte]))
 
         for python in self.pythons():
             for code in ("", "import asyncio\n"):
@@ -783,9 +790,8 @@ class Scale(Case):
     def test_no_asyncio_unless_it_is_needed(self):
         code = "import sys\nawait mcp__t__echo()\nprint(sorted(m for m in ('trace' + 'back', 'json', 'os', 're') if m in sys.modules))\nprint('asyn' + 'cio' in sys.modules)"
         for python in self.pythons():
-            child = Child(python)
-            # Sent before `ready` can be answered: the cold path, where nothing is loaded ahead.
-            child.send({"type": "start", "code": code, "tools": ["mcp__t__echo"], "helpers": [], **NOTHING_KNOWN, "max_output_bytes": 999})
+            # The cold path, where nothing is loaded ahead.
+            child = Child(python, first={"type": "start", "code": code, "tools": ["mcp__t__echo"], "helpers": [], **NOTHING_KNOWN, "max_output_bytes": 999})
             output = ""
             while True:
                 frame = child.receive()
