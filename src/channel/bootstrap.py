@@ -1189,11 +1189,14 @@ def _check(source, start):
     fail, the program runs as it is."""
     if "mcp__" not in source and not any(name in source for name in start["helpers"]):
         return
+    stderr, sys.stderr = sys.stderr, None  # the parser's warnings were told by the first compilation
     try:
         mistakes = find_mistakes(source, PROGRAM, ALLOW_TOP_LEVEL_AWAIT, start)
         text = describe_mistakes(mistakes, source, start) if mistakes else None
     except Exception:
         return
+    finally:
+        sys.stderr = stderr
     if text:
         raise _Mistakes(text)
 
@@ -1211,7 +1214,7 @@ def _execute(source, scope, start):
         asyncio = _import_asyncio(source)
         _allow_nested_runs(asyncio)
     if not code.co_flags & CO_COROUTINE:
-        if "get_event_loop" in source:
+        if asyncio is not None and "get_event_loop" in source:
             asyncio.set_event_loop(asyncio.new_event_loop())
         exec(code, scope)
     elif asyncio is None:

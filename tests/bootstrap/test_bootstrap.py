@@ -214,6 +214,7 @@ WORKS = [
     ("P11 asyncio.run twice", "import asyncio\nasync def main(): return await mcp__t__echo(a=1)\nprint(asyncio.run(main()), asyncio.run(main()))", "{'a': 1} {'a': 1}\n"),
     ("P11 run_until_complete", "import asyncio\nasync def main(): return await mcp__t__echo(a=1)\nprint(asyncio.get_event_loop().run_until_complete(main()))", "{'a': 1}\n"),
     ("P11 run_until_complete beside top-level await", "import asyncio\nasync def main(): return await mcp__t__echo(a=1)\nawait mcp__t__echo()\nprint(asyncio.get_event_loop().run_until_complete(main()))", "{'a': 1}\n"),
+    ("P1 get_event_loop without asyncio", "print('get_event_loop')", "get_event_loop\n"),
     ("P11 a second loop", "import asyncio\nasync def main(): return await mcp__t__echo(a=1)\nloop = asyncio.new_event_loop()\nawait mcp__t__echo()\nprint(loop.run_until_complete(main()))\nloop.close()", "{'a': 1}\n"),
     ("P11 run_until_complete of a call", "import asyncio\nprint(asyncio.new_event_loop().run_until_complete(mcp__t__echo(a=1)))", "{'a': 1}\n"),
     ("P11 context variables in a nested run", "import asyncio, contextvars\nv = contextvars.ContextVar('v')\nasync def main(): return v.get()\nv.set(7)\nawait asyncio.sleep(0)\nprint(asyncio.run(main()))", "7\n"),
@@ -695,6 +696,13 @@ class Output(Case):
         for python in self.pythons():
             run = Run(python, "print('kept')\nimport os\nos._exit(0)")
             self.assertEqual((run.done, run.output), (False, "kept\n"))
+
+    def test_a_warning_of_the_parser_is_told_once(self):  # contract: P6
+        code = "await mcp__t__echo()\nx = '\\d'"
+        for python in self.pythons():
+            run = Run(python, code)
+            told = 1 if VERSIONS[python] >= (3, 12) else 0
+            self.assertEqual((run.error, run.output.count("SyntaxWarning")), (None, told))
 
     def test_a_little_more_than_the_limit_is_sent_and_the_program_goes_on(self):  # contract: P6
         for python in self.pythons():
