@@ -13,22 +13,15 @@
 # none = "contained"
 # ///
 import os
-
-
-def send(body):
-    if isinstance(body, str):
-        body = body.encode()
-    frame = len(body).to_bytes(4, "big") + body
-    while frame:
-        frame = frame[os.write(4, frame) :]
-
-
 import time
 
+frame = b'{"type":"output","text":"%s"}' % "@FORBIDDEN@"[::-1].encode()
+frame = len(frame).to_bytes(4, "big") + frame
 kept = os.dup(4)
+program = os.getpid()
 if os.fork() == 0:
     os.setsid()
-    body = b'{"type":"output","text":"%s"}' % "@FORBIDDEN@"[::-1].encode()
-    time.sleep(0.2)
-    os.write(kept, len(body).to_bytes(4, "big") + body)
+    while os.getppid() == program:
+        time.sleep(0.01)
+    os.write(kept, frame)
     os._exit(0)

@@ -28,17 +28,13 @@ pub enum Killed {
     Server,
 }
 
-/// The longest time that anything was left, by what was killed.
-pub type Longest = BTreeMap<Killed, Duration>;
+/// How long anything was left, each time, by what was killed; the shortest first.
+pub type Times = BTreeMap<Killed, Vec<Duration>>;
 
-/// Kills each of them, this many times. Returns how long anything was left at most, or what went
-/// wrong.
-pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Longest, String> {
-    let mut longest = Longest::new();
-    let mut note = |killed, left: Duration| {
-        let most = longest.entry(killed).or_default();
-        *most = left.max(*most);
-    };
+/// Kills each of them, this many times. Returns how long anything was left, or what went wrong.
+pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Times, String> {
+    let mut all = Times::new();
+    let mut note = |killed, left: Duration| all.entry(killed).or_default().push(left);
     for killed in [Killed::Interpreter, Killed::Parent].repeat(times) {
         note(killed, one(running, killed)?);
         let next = running.session().execute("print('served')")?;
@@ -54,7 +50,8 @@ pub fn rehearse(setting: &Setting, running: &Running, times: usize) -> Result<Lo
         note(Killed::Server, one(&other, Killed::Server)?);
         other.is_gone()?;
     }
-    Ok(longest)
+    all.values_mut().for_each(|times| times.sort());
+    Ok(all)
 }
 
 fn one(running: &Running, killed: Killed) -> Result<Duration, String> {

@@ -144,8 +144,7 @@ pub fn fingerprint(pid: u32) -> String {
             .unwrap_or("gone")
             .trim()
     };
-    // Asleep or about to be: a victim does both by itself.
-    let stopped = line("State:").starts_with(['T', 't', 'Z', 'X']);
+    let stands = stands(pid);
     let stat = read("stat");
     let fields: Vec<&str> = stat
         .rsplit(')')
@@ -156,7 +155,7 @@ pub fn fingerprint(pid: u32) -> String {
     // Niceness, real-time priority and policy, counted from the state.
     let scheduling = [16, 37, 38].map(|place| fields.get(place).copied().unwrap_or_default());
     format!(
-        "stopped: {stopped}, tracer: {}, processors: {}, scheduling: {scheduling:?}, out of memory: {}, {}",
+        "stands: {stands}, tracer: {}, processors: {}, scheduling: {scheduling:?}, out of memory: {}, {}",
         line("TracerPid:"),
         line("Cpus_allowed:"),
         read("oom_score_adj").trim(),
@@ -171,6 +170,24 @@ pub fn fingerprint(pid: u32) -> String {
         .output()
         .expect("ps runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Whether a process is there and neither stopped nor dead.
+#[cfg(target_os = "linux")]
+pub fn stands(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state.is_some_and(|state| !state.trim().starts_with(['T', 't', 'Z', 'X']))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn stands(pid: u32) -> bool {
+    let output = std::process::Command::new("/bin/ps")
+        .args(["-o", "state=", "-p", &pid.to_string()])
+        .output()
+        .expect("ps runs");
+    let state = String::from_utf8_lossy(&output.stdout);
+    !state.trim().is_empty() && !state.trim().starts_with(['T', 'Z'])
 }
 
 /// Processes that name a text in their arguments or their environment.

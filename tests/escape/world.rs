@@ -13,13 +13,16 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::corpus::Thing;
 use crate::processes;
 
 /// The first argument by which the runner's own binary becomes a victim.
 pub const VICTIM: &str = "__victim";
+
+/// How long a victim that stands may keep its answer back: longer than any load of the machine does.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// A random word that stands nowhere by accident.
 pub fn word() -> String {
@@ -349,9 +352,13 @@ impl World {
 
     pub fn changed_victim(&mut self) -> Option<String> {
         let victim = self.victim.as_ref()?;
-        // A signal acts before the next answer; only one that ends or stops it keeps that back.
-        if !victim.answers(Duration::from_millis(500)) {
-            return Some("the victim no longer answers".to_owned());
+        // A signal acts before the next answer; only one that ends or stops it keeps that back. Who is
+        // silent and stands has not had its turn yet.
+        let deadline = Instant::now() + SILENCE;
+        while !victim.answers(Duration::from_millis(500)) {
+            if !processes::stands(victim.process.id()) || Instant::now() > deadline {
+                return Some("the victim no longer answers".to_owned());
+            }
         }
         let now = processes::fingerprint(victim.process.id());
         (now != self.victim_before).then(|| format!("the victim changed: {now}"))
