@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -68,7 +68,8 @@ impl Audit {
         let mut file = open(&self.path).map_err(failed)?;
         let mut backlog = lock(&self.backlog);
         let Backlog { unwritten, is_torn } = &mut *backlog;
-        *is_torn &= file.metadata().map_err(failed)?.len() > 0;
+        // Somebody else may have torn it, or an earlier start.
+        *is_torn = ends_torn(&self.path).unwrap_or(*is_torn);
         while let Some(line) = unwritten.front() {
             write(&mut file, line, is_torn).map_err(failed)?;
             unwritten.pop_front();
@@ -267,6 +268,22 @@ fn open(path: &Path) -> io::Result<File> {
         .create(true)
         .mode(0o600)
         .open(path)
+}
+
+/// Whether a file's last line has no end; nothing of what cannot be read, or is no file.
+fn ends_torn(path: &Path) -> Option<bool> {
+    // A pipe would wait for its other end.
+    let length = path
+        .metadata()
+        .ok()
+        .filter(std::fs::Metadata::is_file)?
+        .len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        let file = File::open(path).ok()?;
+        file.read_exact_at(&mut last, length - 1).ok()?;
+    }
+    Some(last != [b'\n'])
 }
 
 /// In one piece, so that the lines of two processes do not mix; behind a torn line, on a new one.
@@ -473,6 +490,27 @@ audit: {{ path: {}/audit.jsonl, arguments: {arguments} }}
             assert_eq!(String::from_utf8(disk.text).unwrap(), expected);
             assert!(!is_torn);
         }
+    }
+
+    // contract: A5
+    #[test]
+    fn a_line_that_an_earlier_start_has_torn_spoils_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        assert_eq!(ends_torn(&path), None);
+        for (text, torn) in [("", false), ("one\n", false), ("one\ntw", true)] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(ends_torn(&path), Some(torn), "{text:?}");
+        }
+        assert_eq!(ends_torn(Path::new("/dev/null")), None);
+        let audit = audit(folder.path(), "hash");
+        std::fs::write(folder.path().join("audit.jsonl"), "{\"torn").unwrap();
+        let run = audit.begin("print(1)", "test").unwrap();
+        assert_eq!(run.end(0, &end("ok", None)), None);
+        let text = std::fs::read_to_string(folder.path().join("audit.jsonl")).unwrap();
+        let (torn, whole) = text.split_once('\n').unwrap();
+        assert_eq!(torn, "{\"torn");
+        assert!(serde_json::from_str::<Value>(whole).is_ok(), "{text}");
     }
 
     // contract: A5

@@ -16,9 +16,9 @@ use crate::sandbox::Sandbox;
 use crate::supervisor::{ServerState, supervise};
 use crate::watchdog;
 
-/// The whole exit takes at most 5 s (contract S12); what has not stopped by then is killed by
-/// dropping it.
-const STOP_LIMIT: Duration = Duration::from_millis(4500);
+/// The whole exit takes at most 5 s (contract S12), the last lines of the log included; what has not
+/// stopped by then is killed by dropping it.
+const STOP_LIMIT: Duration = Duration::from_millis(4000);
 
 #[derive(Debug)]
 pub struct Ptc {

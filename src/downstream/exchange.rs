@@ -44,12 +44,12 @@ const INBOX: usize = 4;
 /// How many lines of a connection that are no JSON-RPC are logged.
 const NOISE_LOGGED: u64 = 100;
 
-/// The errors of a server that could not read a request, and so did not see its id. Any other one
-/// without an id answers no request of ours: some servers refuse notifications.
-const UNREAD: [i64; 2] = [
-    ErrorCode::PARSE_ERROR.0 as i64,
-    ErrorCode::INVALID_REQUEST.0 as i64,
-];
+/// How servers refuse notifications: without an id, since there is none. Any other error without one
+/// answers the request that is under way; some servers tell so of whatever went wrong.
+const REFUSED_NOTIFICATION: i64 = ErrorCode::METHOD_NOT_FOUND.0 as i64;
+
+/// A server's requests are answered under its own ids, up to this length.
+const LONGEST_ID: usize = 1024;
 
 /// Room in an answer for its envelope.
 const ENVELOPE: usize = 64 * 1024;
@@ -296,13 +296,16 @@ impl Exchange {
                 None => self.log_stray("a result"),
             },
             Incoming::Error { id, code, message } => {
-                let is_owed = id.is_some() || UNREAD.contains(&code);
+                // Before the handshake's end no notification has been sent.
+                let is_owed = id.is_some()
+                    || code != REFUSED_NOTIFICATION
+                    || self.protocol_version().is_none();
                 let message = message.masked(&self.secrets);
                 let failure = CallFailure::Rejected { code, message };
                 if is_owed {
                     self.settle(id, failure).await;
                 } else {
-                    self.log_stray(&failure.to_string());
+                    tracing::warn!(server = %self.server, "refused a notification: {failure}");
                 }
             }
             Incoming::Broken { id, why } => {
@@ -313,6 +316,13 @@ impl Exchange {
             Incoming::Oversized { id, bytes } => {
                 tracing::warn!(server = %self.server, bytes, "an answer over the limit was not read");
                 self.settle(id, self.too_large(bytes)).await;
+            }
+            Incoming::Request {
+                id: RequestId::String(id),
+                ..
+            } if id.len() > LONGEST_ID => {
+                let length = id.len();
+                tracing::warn!(server = %self.server, "no answer to a request with an id of {length} bytes");
             }
             // Waits for room, and the reader with it.
             Incoming::Request { id, method } => {

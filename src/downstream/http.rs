@@ -89,6 +89,8 @@ struct Position {
     retry: Option<Duration>,
     /// How often it was opened without any event since.
     idle: u32,
+    /// Whether this opening has brought an event.
+    heard: bool,
     /// It carried an answer that nobody waits for.
     stray: bool,
 }
@@ -365,16 +367,22 @@ impl Shared {
     async fn listen(&self) {
         let mut position = Position::default();
         let mut unreachable = 0;
+        let mut refused = 0;
         let mut listened = false;
         loop {
             match self.open(&position).await {
                 Ok(mut response) if origin::kind(&response) == Some(Kind::Events) => {
-                    unreachable = 0;
+                    (unreachable, refused) = (0, 0);
                     // What was said while nobody listened is unknown, unless it is said now.
                     if std::mem::replace(&mut listened, true) && position.last_event.is_none() {
                         self.exchange.suspect_change();
                     }
+                    position.heard = false;
                     self.read(&mut response, None, &mut position).await;
+                    if !position.heard {
+                        // Not every server that numbers its events keeps them.
+                        position.last_event = None;
+                    }
                 }
                 Err(Refusal {
                     status: None,
@@ -399,8 +407,18 @@ impl Shared {
                     _ if NOT_OFFERED.contains(&status) => return,
                     // Events that it no longer has are as good a reason as a session.
                     _ if position.last_event.take().is_some() => {}
-                    _ if self.session().is_some() => return self.exchange.lose(expired(status)),
-                    _ => return,
+                    _ if self.session().is_none() => return,
+                    StatusCode::NOT_FOUND | StatusCode::GONE => {
+                        return self.exchange.lose(expired(status));
+                    }
+                    // Some say 400 of a session that they have forgotten, and some of a stream
+                    // whose predecessor they still hold.
+                    _ => {
+                        refused += 1;
+                        if refused == ATTEMPTS {
+                            return self.exchange.lose(expired(status));
+                        }
+                    }
                 },
             }
             tokio::time::sleep(position.delay()).await;
@@ -432,7 +450,7 @@ impl Shared {
                 Err(error) => return Some(cause(error)),
             };
             for event in events.feed(&chunk) {
-                position.idle = 0;
+                (position.idle, position.heard) = (0, true);
                 position.retry = event.retry.or(position.retry);
                 if let Some(id) = event.id {
                     position.last_event =

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::Link;
 use super::exchange::Exchange;
+use super::words;
 
 /// How many replies may be on their way.
 const AT_ONCE: usize = 32;
@@ -25,7 +26,9 @@ pub(super) fn reply(method: &str, id: RequestId) -> ClientJsonRpcMessage {
         "roots/list" => json!({"roots": []}),
         "elicitation/create" => json!({"action": "decline"}),
         _ => {
-            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None);
+            // As long as they like, and this waits until they read.
+            let method = words::excerpt(method);
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
             return ClientJsonRpcMessage::error(error, Some(id));
         }
     };

@@ -372,14 +372,17 @@ async fn listen(
         if text.is_empty() {
             return;
         }
-        if let Some(left_out) = allowance.spend() {
-            if left_out > 0 {
-                tracing::info!(%server, "stderr: {left_out} lines were left out");
+        match allowance.spend() {
+            Some(left_out) => {
+                if left_out > 0 {
+                    tracing::info!(%server, "stderr: {left_out} lines were left out");
+                }
+                tracing::info!(%server, "stderr: {text}");
+                if allowance.left == 0 {
+                    tracing::info!(%server, "stderr: what follows within a minute is logged as debug");
+                }
             }
-            tracing::info!(%server, "stderr: {text}");
-            if allowance.left == 0 {
-                tracing::info!(%server, "stderr: no more of this minute is logged");
-            }
+            None => tracing::debug!(%server, "stderr: {text}"),
         }
         last_words.push(text);
     };

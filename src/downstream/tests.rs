@@ -171,6 +171,10 @@ async fn bad_answers_fail_their_call_only() {
             r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"eh?"}}"#,
             "eh?",
         ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"my fault"}}"#,
+            "my fault",
+        ),
     ] {
         let failure = raw(&connection, line).await.unwrap_err();
         assert!(failure.to_string().contains(expected), "{line}: {failure}");

@@ -269,6 +269,8 @@ impl Server {
     }
 
     fn get(&self, request: &Request, connection: &mut Connection) -> io::Result<()> {
+        // Before it is noted: a test that has seen the GET may count on hearing what is said next.
+        let announcements = self.player.listen(None);
         self.note(request, None, "");
         let http = &self.player.scenario().http;
         let session = request.header(SESSION).map(str::to_owned);
@@ -302,7 +304,6 @@ impl Server {
             Some(Fault::ContentType(wrong)) => &wrong.value,
             _ => EVENTS,
         };
-        let announcements = self.player.listen(None);
         connection.head(200, &BTreeMap::new(), content_type, None)?;
         if let Some(Fault::CutStream(cut)) = fault {
             if cut.orderly {

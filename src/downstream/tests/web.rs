@@ -499,6 +499,24 @@ async fn a_listening_stream_that_is_resumed_leaves_nothing_unknown() {
     connection.tools_changed().await;
 }
 
+// contract: D4
+#[tokio::test]
+async fn a_stream_that_is_resumed_in_silence_is_opened_anew() {
+    // As servers do that number events and keep none.
+    let (connection, mut opened) = listening(|nth, request| {
+        let resumed = request.headers.contains_key("last-event-id");
+        assert_eq!(resumed, nth == 2);
+        match nth {
+            1 => as_events("retry: 1\nid: e1\ndata:\n\n"),
+            2 => as_events(""),
+            _ => as_events("data:\n\n"),
+        }
+    })
+    .await;
+    connection.tools_changed().await;
+    opened.wait_for(|opened| *opened > 2).await.unwrap();
+}
+
 /// The connection to a server whose listening stream, opened for the n-th time, is answered so, and
 /// a count of the openings.
 async fn listening(
