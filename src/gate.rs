@@ -38,7 +38,7 @@ const ERROR_KEPT: usize = 2000;
 
 /// Values, names of members included, in the arguments of one call. Each costs the server some hundred
 /// bytes while it is under way, however short it is.
-const MAX_ARGUMENT_VALUES: usize = 500_000;
+pub const MAX_ARGUMENT_VALUES: usize = 150_000;
 
 /// JSON-RPC's code for parameters that are not right.
 const INVALID_PARAMS: i64 = -32602;

@@ -38,8 +38,13 @@ impl Scratch {
 
     /// Removes it, off the runtime's threads: a program can fill it with many files.
     pub async fn close(self) {
-        let removed = tokio::task::spawn_blocking(move || remove(self.path())).await;
-        if let Ok(Err(error)) = removed {
+        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove(self.path()) {
             tracing::warn!("a scratch directory could not be removed: {error}");
         }
     }
@@ -48,10 +53,13 @@ impl Scratch {
 /// Removes it with all that is in it. That it is gone already is no error: a launcher removes its
 /// child's directory as well, since the server may have been killed.
 pub fn remove(folder: &Path) -> io::Result<()> {
-    let removed = std::fs::remove_dir_all(folder).or_else(|_| {
-        // A program can have taken its own permission to list them away, and can have nested them
-        // deeper than there are descriptors.
-        let _ = make_removable(folder);
+    // First, and not when it has failed: that would take all the descriptors that there are, and a
+    // frame of the stack for each, while others need some.
+    let _ = make_removable(folder);
+    let removed = std::fs::remove_dir_all(folder);
+    #[cfg(target_os = "macos")]
+    let removed = removed.or_else(|_| {
+        make_changeable(folder);
         std::fs::remove_dir_all(folder)
     });
     match removed {
@@ -63,8 +71,6 @@ pub fn remove(folder: &Path) -> io::Result<()> {
 /// Gives the owner back the right to list and change every folder below, and brings those that lie
 /// deep up to the top. Links are not followed.
 fn make_removable(folder: &Path) -> io::Result<()> {
-    #[cfg(target_os = "macos")]
-    make_changeable(folder);
     let top = open(CWD, &CString::new(folder.as_os_str().as_encoded_bytes())?)?;
     let mut deep = Deep {
         top: top.as_fd(),
@@ -164,8 +170,19 @@ mod tests {
             rustix::fs::mkdirat(&inner, "d", Mode::RWXU).unwrap();
             inner = open(&inner, &c"d".to_owned()).unwrap();
         }
+        drop(inner);
+        make_removable(&scratch).unwrap();
+        assert!(depth(&scratch) <= LEVELS + 1);
         remove(&scratch).unwrap();
         assert!(!scratch.exists());
+    }
+
+    fn depth(folder: &Path) -> usize {
+        let inner = std::fs::read_dir(folder).unwrap().flatten();
+        inner
+            .map(|entry| 1 + depth(&entry.path()))
+            .max()
+            .unwrap_or(0)
     }
 
     // contract: P10

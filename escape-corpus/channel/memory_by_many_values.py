@@ -26,7 +26,8 @@ def send(body):
 values = "0," * (7 * 1024 * 1024) + "0"
 for number in range(6):
     send('{"type":"call","id":%d,"tool":"mcp__desk__slow","arguments":{"token":"@TOKEN@","x":[%s]}}' % (number, values))
-values = "0," * 200_000 + "0"
+    send('{"type":"help","id":%d,"name":"inspect_tool","arguments":{"tool_name":[%s]}}' % (number + 200, values))
+values = "0," * 140_000 + "0"
 for number in range(10, 60):
     send('{"type":"call","id":%d,"tool":"mcp__desk__slow","arguments":{"token":"@TOKEN@","x":[%s]}}' % (number, values))
     send('{"type":"help","id":%d,"name":"inspect_tool","arguments":{"tool_name":[%s]}}' % (number + 100, values))

@@ -250,6 +250,7 @@ class _Outgoing:
     waiting = []  # frames that a signal handler made in the middle of another frame
     closed = False  # after `done`, and in a forked process
     room = 0  # bytes of output that the host still wants
+    mid_line = False  # the output does not end in a line's end
 
 
 def send(payload):
@@ -752,6 +753,7 @@ class _Output(io.BufferedIOBase):
 
     def _send(self, text):
         if text:
+            _Outgoing.mid_line = text[-1] != "\n"
             send(b'{"type":"output","text":%s}' % quoted(text).encode())
 
 
@@ -920,7 +922,8 @@ def _lines(source):
 def _note(text):
     """Says something of ours in the output; the program may have broken or closed what it goes through."""
     try:
-        _streams[1].write(f"Note: {text}\n")
+        start = "\n" if _Outgoing.mid_line else ""
+        _streams[1].write(f"{start}Note: {text}\n")
     except BaseException:
         pass
 
@@ -955,7 +958,7 @@ def _forgotten_awaits(source, scope):
     return _bounded("\n".join(text))
 
 
-def _tell_of_lost_errors(source, start):
+def _tell_of_lost_errors(known, source, start):
     """asyncio tells of an error that nobody asked for when its task is freed, and at the end of a
     program nothing is. To find them among all objects runs none of the program's finalisers."""
     asyncio = sys.modules.get("asyncio")
@@ -963,10 +966,9 @@ def _tell_of_lost_errors(source, start):
         return
     task, future = asyncio.Task, asyncio.Future
     found = [one for one in gc.get_objects() if type(one) is task or type(one) is future]
-    for one in [one for one in found if one._log_traceback][:10]:
-        text = _describe(one._exception, source, start)
-        if text is not None:
-            _note(f"a background task failed and was not awaited:\n{text}")
+    for error in [one._exception for one in found if one._log_traceback][:10]:
+        if error is not known and not isinstance(error, SystemExit):
+            _note(f"a background task failed and was not awaited:\n{_describe(error, source, start)}")
 
 
 _lost_coroutines = []
@@ -1247,7 +1249,7 @@ def _finish(error, source, scope, start):
         if text is None:
             text = _forgotten_awaits(source, scope)
         try:
-            _tell_of_lost_errors(source, start)
+            _tell_of_lost_errors(error, source, start)
         except BaseException:
             pass
         for stream in _streams:

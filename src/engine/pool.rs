@@ -47,50 +47,60 @@ pub(super) struct Standing {
     pub(super) channel: Channel<ChildStdout, ChildStdin>,
 }
 
-/// A child in the hands of its program, to which the program's place belongs. Dropped, it ends all the
-/// same.
+/// A child in the hands of its program. However it is let go, it comes back to be ended.
 #[derive(Debug)]
 pub(super) struct Lent {
-    lent: Option<(Standing, OwnedSemaphorePermit)>,
+    standing: Option<Standing>,
+    /// The program's place, which is given back when the child is gone.
+    turn: Option<OwnedSemaphorePermit>,
     orders: mpsc::UnboundedSender<Order>,
 }
 
 impl Lent {
     pub(super) fn standing(&mut self) -> &mut Standing {
-        let lent = self.lent.as_mut();
-        &mut lent.expect("it is taken out only to be ended").0
+        let standing = self.standing.as_mut();
+        standing.expect("it is taken out only to be ended")
     }
 
-    /// Kills what is left of the child, and gives its program's place back when it is gone. That, too,
-    /// is waited for here if the child leaves files behind; where nothing is left to be seen, it
-    /// happens in the background.
+    /// Has what is left of the child killed and ended. That is waited for if the child leaves files
+    /// behind; where nothing is left to be seen, it happens in the background.
     pub(super) async fn end(mut self) {
+        let (gone, wait) = oneshot::channel();
         let leaves_files = self.standing().child.leaves_files();
-        if leaves_files && let Some((mut standing, turn)) = self.lent.take() {
+        self.give_back(Some(gone));
+        if leaves_files {
+            let _ = wait.await;
+        }
+    }
+
+    fn give_back(&mut self, gone: Option<oneshot::Sender<()>>) {
+        if let Some(mut standing) = self.standing.take() {
             standing.child.kill();
-            standing.child.end().await;
-            let _ = self.orders.send(Order::Ended(None, turn));
+            let turn = self.turn.take();
+            let child = Box::new(standing.child);
+            let _ = self.orders.send(Order::Ended { child, turn, gone });
         }
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Some((mut standing, turn)) = self.lent.take() {
-            standing.child.kill();
-            let child = Box::new(standing.child);
-            let _ = self.orders.send(Order::Ended(Some(child), turn));
-        }
+        self.give_back(None);
     }
 }
 
-type Taker = oneshot::Sender<Result<Standing, SandboxError>>;
+type Taker = oneshot::Sender<Result<Lent, SandboxError>>;
 
 #[derive(Debug)]
 enum Order {
     Take(Taker),
-    /// A program has ended; what is left of its child, if that was not ended with it.
-    Ended(Option<Box<Child>>, OwnedSemaphorePermit),
+    /// A program has ended, or never began.
+    Ended {
+        child: Box<Child>,
+        turn: Option<OwnedSemaphorePermit>,
+        /// Who waits for the child to be gone.
+        gone: Option<oneshot::Sender<()>>,
+    },
     Fill,
     Close(oneshot::Sender<()>),
 }
@@ -107,6 +117,7 @@ impl Pool {
         let (orders, received) = mpsc::unbounded_channel();
         let places = programs.available_permits();
         let keeper = Keeper {
+            orders: orders.downgrade(),
             sandbox,
             size,
             most: size.saturating_mul(BURST).min(places).max(size),
@@ -129,11 +140,11 @@ impl Pool {
         let (taker, taken) = oneshot::channel();
         self.order(Order::Take(taker));
         match taken.await {
-            Ok(standing) => {
-                let lent = Some((standing?, turn));
+            Ok(lent) => {
+                let mut lent = lent?;
+                lent.turn = Some(turn);
                 tracing::debug!("a child is handed out");
-                let orders = self.orders.clone();
-                Ok(Lent { lent, orders })
+                Ok(lent)
             }
             Err(_) => Err(ProgramError::Cancelled),
         }
@@ -158,6 +169,8 @@ impl Pool {
 }
 
 struct Keeper {
+    /// For those who bring children back. Not one that would keep this task alive.
+    orders: mpsc::WeakUnboundedSender<Order>,
     sandbox: Arc<Sandbox>,
     size: usize,
     most: usize,
@@ -181,7 +194,7 @@ impl Keeper {
                 biased;
                 order = orders.recv() => match order {
                     Some(Order::Take(taker)) => self.take(taker),
-                    Some(Order::Ended(child, turn)) => self.ended(child, turn),
+                    Some(Order::Ended { child, turn, gone }) => self.ended(*child, turn, gone),
                     Some(Order::Fill) => self.fill_at = Some(Instant::now() + HANDSHAKE),
                     Some(Order::Close(closed)) => {
                         self.close().await;
@@ -214,19 +227,31 @@ impl Keeper {
                 self.discard(standing);
                 continue;
             }
-            match taker.send(Ok(standing)) {
-                Ok(()) => return,
-                Err(unsent) => {
-                    // The program was cancelled meanwhile.
-                    self.ready.extend(unsent.ok());
-                    return;
-                }
-            }
+            // One that comes back unsent is as ready as before: its program was cancelled.
+            let unsent = self.lend(taker, standing);
+            self.ready.extend(unsent);
+            return;
         }
         self.waiting.retain(|taker| !taker.is_closed());
         self.waiting.push_back(taker);
         if self.starting.len() < self.waiting.len() {
             self.start();
+        }
+    }
+
+    /// Hands a child out, or comes back with it if its program wants it no more.
+    fn lend(&self, taker: Taker, standing: Standing) -> Option<Standing> {
+        let Some(orders) = self.orders.upgrade() else {
+            return Some(standing);
+        };
+        let lent = Lent {
+            standing: Some(standing),
+            turn: None,
+            orders,
+        };
+        match taker.send(Ok(lent)) {
+            Ok(()) | Err(Err(_)) => None,
+            Err(Ok(mut lent)) => lent.standing.take(),
         }
     }
 
@@ -236,30 +261,39 @@ impl Keeper {
             .push(async move { stand(&sandbox).await }.boxed());
     }
 
-    fn started(&mut self, mut started: Result<Standing, SandboxError>) {
-        if let Ok(standing) = &started
-            && !self.sandbox.is_current(&standing.child)
-        {
+    fn started(&mut self, started: Result<Standing, SandboxError>) {
+        let mut standing = match started {
+            Ok(standing) => standing,
+            Err(error) => return self.failed(error),
+        };
+        if !self.sandbox.is_current(&standing.child) {
             // The interpreter was replaced meanwhile.
-            self.ending
-                .extend(started.ok().map(|standing| standing.child.end().boxed()));
+            self.discard(standing);
             return self.start();
         }
         while let Some(taker) = self.waiting.pop_front() {
-            match taker.send(started) {
-                Ok(()) => return,
-                Err(unsent) => started = unsent,
+            match self.lend(taker, standing) {
+                None => return,
+                Some(unsent) => standing = unsent,
             }
         }
-        match started {
-            Ok(standing) if self.ready.len() < self.wanted => {
-                self.ready.push_back(standing);
-                self.fill();
-            }
-            Ok(standing) => self.discard(standing),
-            // Not tried again before the next program, which is told why.
-            Err(error) => tracing::debug!("no child could be made ready: {error}"),
+        if self.ready.len() < self.wanted {
+            self.ready.push_back(standing);
+            self.fill();
+        } else {
+            self.discard(standing);
         }
+    }
+
+    /// Tells the one who waits. Without one, it is not tried again before the next program.
+    fn failed(&mut self, mut error: SandboxError) {
+        while let Some(taker) = self.waiting.pop_front() {
+            match taker.send(Err(error)) {
+                Err(Err(unsent)) => error = unsent,
+                _ => return,
+            }
+        }
+        tracing::debug!("no child could be made ready: {error}");
     }
 
     /// Starts the next child that is wanted: one at a time, so that programs find a processor free.
@@ -270,14 +304,19 @@ impl Keeper {
         }
     }
 
-    fn ended(&mut self, child: Option<Box<Child>>, turn: OwnedSemaphorePermit) {
-        if let Some(child) = child {
-            let ending = async move {
-                child.end().await;
-                drop(turn);
-            };
-            self.ending.push(ending.boxed());
-        }
+    fn ended(
+        &mut self,
+        child: Child,
+        turn: Option<OwnedSemaphorePermit>,
+        gone: Option<oneshot::Sender<()>>,
+    ) {
+        let ending = async move {
+            child.end().await;
+            drop(turn);
+            // Most do not wait for it.
+            let _ = gone.map(|gone| gone.send(()));
+        };
+        self.ending.push(ending.boxed());
         if self.wanted > 0 {
             self.fill_at = Some(Instant::now() + QUIET);
         }
@@ -343,16 +382,39 @@ fn is_silent(pipe: &ChildStdout) -> bool {
     poll(&mut said, Some(&now)).is_ok_and(|ready| ready == 0)
 }
 
-/// Starts a child and waits until its half stands; a second time on what is there by then, if the
-/// first one did not.
+/// Starts a child and waits until its half stands; a second one if the first was started on what may
+/// not be there any more.
 async fn stand(sandbox: &Sandbox) -> Result<Standing, SandboxError> {
-    match try_to_stand(sandbox, sandbox.spawn().await?).await {
+    match try_to_stand(sandbox).await? {
         Ok(standing) => Ok(standing),
-        Err(_) => try_to_stand(sandbox, sandbox.spawn().await?).await,
+        Err(not) if not.failed && sandbox.doubt(&not.child).await => {
+            not.child.end().await;
+            match try_to_stand(sandbox).await? {
+                Ok(standing) => Ok(standing),
+                Err(not) => Err(not.end().await),
+            }
+        }
+        Err(not) => Err(not.end().await),
     }
 }
 
-async fn try_to_stand(sandbox: &Sandbox, mut child: Child) -> Result<Standing, SandboxError> {
+struct NotStanding {
+    child: Child,
+    reason: String,
+    /// That it was slow says nothing of what it was started on.
+    failed: bool,
+}
+
+impl NotStanding {
+    async fn end(self) -> SandboxError {
+        self.child.end().await;
+        let reason = self.reason;
+        SandboxError::Start { reason }
+    }
+}
+
+async fn try_to_stand(sandbox: &Sandbox) -> Result<Result<Standing, NotStanding>, SandboxError> {
+    let mut child = sandbox.spawn().await?;
     let (Some(from_child), Some(to_child)) = (child.stdout.take(), child.stdin.take()) else {
         let reason = "its pipes are gone".to_owned();
         return Err(SandboxError::Start { reason });
@@ -364,14 +426,16 @@ async fn try_to_stand(sandbox: &Sandbox, mut child: Child) -> Result<Standing, S
         let _ = channel.outgoing.write_all(child.preamble()).await;
         channel.incoming.next().await
     };
-    let broken = match tokio::time::timeout(START_LIMIT, first).await {
+    let first = tokio::time::timeout(START_LIMIT, first).await;
+    let failed = first.is_ok();
+    let reason = match first {
         Ok(Some(Ok(ChildMessage::Ready {
             version: channel::VERSION,
             python,
         }))) => {
             tracing::debug!(python, "a child stands");
             child.forget_stderr();
-            return Ok(Standing { child, channel });
+            return Ok(Ok(Standing { child, channel }));
         }
         Ok(Some(Ok(ChildMessage::Ready { version, .. }))) => {
             ChannelError::Version { found: version }.to_string()
@@ -385,7 +449,9 @@ async fn try_to_stand(sandbox: &Sandbox, mut child: Child) -> Result<Standing, S
         }
         Err(_) => format!("it was not ready within {} s", START_LIMIT.as_secs()),
     };
-    sandbox.doubt(&child).await;
-    child.end().await;
-    Err(SandboxError::Start { reason: broken })
+    Ok(Err(NotStanding {
+        child,
+        reason,
+        failed,
+    }))
 }

@@ -20,7 +20,7 @@ use super::clock::Clock;
 use super::pipes::{Channel, Incoming, write_frames};
 use crate::channel::{ChannelError, ChildMessage, HostMessage, MAX_CHILD_FRAME};
 use crate::config::Execution;
-use crate::gate::{Gate, seconds};
+use crate::gate::{Gate, MAX_ARGUMENT_VALUES, seconds};
 use crate::helpers;
 use crate::offer;
 use crate::registry::Registry;
@@ -47,6 +47,10 @@ const REQUEST_COST: usize = 1024;
 
 /// What each value of its arguments costs, roughly.
 const VALUE_COST: usize = 100;
+
+// However large the arguments of one call, the child's next words are read: it may give the call up.
+const _: () =
+    assert!(MAX_CHILD_FRAME + REQUEST_COST + VALUE_COST * MAX_ARGUMENT_VALUES <= MAX_PENDING);
 
 /// The longest arguments of a helper: names, words and numbers.
 const MAX_HELPERS_ARGUMENTS: usize = 64 * 1024;
@@ -392,12 +396,15 @@ fn weight(name: &str, arguments: &RawValue) -> usize {
 
 async fn help(registry: &Registry, id: u64, name: &str, arguments: &RawValue) -> HostMessage {
     let length = arguments.get().len();
-    let answer = match serde_json::from_str::<Map<String, Value>>(arguments.get()) {
-        _ if length > MAX_HELPERS_ARGUMENTS => Err(format!(
+    let answer = if length > MAX_HELPERS_ARGUMENTS {
+        Err(format!(
             "{name}(): its arguments are {length} bytes long, more than {MAX_HELPERS_ARGUMENTS}"
-        )),
-        Ok(arguments) => helpers::call(registry, name, &arguments).await,
-        Err(error) => Err(format!("{name}(): its arguments cannot be read: {error}")),
+        ))
+    } else {
+        match serde_json::from_str::<Map<String, Value>>(arguments.get()) {
+            Ok(arguments) => helpers::call(registry, name, &arguments).await,
+            Err(error) => Err(format!("{name}(): its arguments cannot be read: {error}")),
+        }
     };
     match answer.map(|value| serde_json::value::to_raw_value(&value)) {
         Ok(Ok(value)) => HostMessage::Return {

@@ -22,7 +22,8 @@ mod watch;
 
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -45,6 +46,9 @@ const OPEN_FILES: u64 = 256;
 const STDERR_KEPT: u64 = 4096;
 
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Where children do not stand even on what was proved anew, it is not proved for each of them.
+const AS_GOOD_AS_NEW: Duration = Duration::from_secs(30);
 
 /// A launcher whose lifeline is cut kills its child and ends within a few milliseconds.
 const LAUNCHER_LIMIT: Duration = Duration::from_secs(2);
@@ -70,6 +74,8 @@ pub struct Sandbox {
     /// Found at the first program, and kept; a failure is not kept, since it can be mended while
     /// the server runs.
     ground: Mutex<Option<Arc<Ground>>>,
+    /// Whether the last one was given up for a child that did not stand.
+    doubted: AtomicBool,
 }
 
 /// What children are started on: an interpreter, and a wall around it that has proved itself.
@@ -81,6 +87,8 @@ struct Ground {
     wall: Box<dyn Wall>,
     /// What the wall's loader reads first.
     half: Vec<u8>,
+    /// When it took the place of one that was doubted.
+    renewed: Option<Instant>,
 }
 
 /// A wall that has proved itself, and what was seen of that.
@@ -184,6 +192,7 @@ impl Sandbox {
         Self {
             execution,
             ground: Mutex::new(None),
+            doubted: AtomicBool::new(false),
         }
     }
 
@@ -222,18 +231,27 @@ impl Sandbox {
 
     /// For a child that did not stand: what it was started on, kept from an earlier start or proved a
     /// while ago, does not count any more. A library may have been replaced meanwhile, or what we had
-    /// made for the interpreter removed.
-    pub async fn doubt(&self, child: &Child) {
-        let Some(ground) = &child.ground else { return };
+    /// made for the interpreter removed. Whether that leaves anything to be tried.
+    pub async fn doubt(&self, child: &Child) -> bool {
+        let Some(ground) = &child.ground else {
+            return false;
+        };
         let mut known = self.ground.lock().await;
-        if known
-            .as_ref()
-            .is_some_and(|known| Arc::ptr_eq(known, ground))
-        {
+        let is_known = |known: &Arc<Ground>| Arc::ptr_eq(known, ground);
+        // Another child's failure may have led to it before.
+        if known.as_ref().is_some_and(is_known) {
+            if ground
+                .renewed
+                .is_some_and(|then| then.elapsed() < AS_GOOD_AS_NEW)
+            {
+                return false;
+            }
             cache::forget(PROOF, &(&ground.seen, self.execution.sandbox.as_str()));
             cache::forget(interpreter::HALF_COMPILED, &ground.seen);
+            self.doubted.store(true, Ordering::Relaxed);
             *known = None;
         }
+        true
     }
 
     /// Found, proved and logged at most once at a time.
@@ -274,6 +292,10 @@ impl Sandbox {
             seen: Seen::of(&interpreter.executable),
             interpreter,
             wall,
+            renewed: self
+                .doubted
+                .swap(false, Ordering::Relaxed)
+                .then(Instant::now),
         });
         Ok(known.insert(ground).clone())
     }

@@ -4,6 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio::time::{Instant, MissedTickBehavior};
+
 use crate::config::Execution;
 
 const EVERY: Duration = Duration::from_millis(100);
@@ -41,8 +43,10 @@ impl Watch {
 
     /// Comes back when a limit is exceeded, with the words for it; dropped otherwise.
     pub(super) async fn exceeded(self) -> String {
+        let mut looks = tokio::time::interval_at(Instant::now() + EVERY, EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::time::sleep(EVERY).await;
+            looks.tick().await;
             if let Some(bytes) = self.memory().await
                 && bytes > self.max_memory_bytes.saturating_add(SLACK)
             {

@@ -29,7 +29,7 @@ COMPILE = (
 PYTHONS = [p for p in os.environ.get("PTC_MCP_TEST_PYTHONS", "").split(os.pathsep) if p] or [sys.executable]
 HELPERS = ["list_callable_tools", "inspect_tool", "server_status"]
 NOTHING_KNOWN = {"scope": None, "named": {}, "closest": {}, "down": [], "underscored": {}}
-DEADLINE = 5  # nothing here takes a second; this only turns a hang into a failure
+DEADLINE = 60  # this only turns a hang into a failure
 MAX_FRAME = 16 * 1024 * 1024
 
 if hasattr(sys, "set_int_max_str_digits"):
@@ -147,6 +147,13 @@ def version_of(python):
 
 VERSIONS = {python: version_of(python) for python in PYTHONS}
 
+
+def is_free_threaded(python):
+    question = "import sysconfig; print(bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
+    return subprocess.run([python, "-I", "-c", question], capture_output=True, text=True).stdout == "True\n"
+
+
+
 # clause, program, its output
 WORKS = [
     ("P1 top-level await", "print(await mcp__t__echo(a=1))", "{'a': 1}\n"),
@@ -239,6 +246,7 @@ WORKS = [
     ("P11 a closed call is no forgotten one", "mcp__t__echo().close()", ""),
     ("P11 calls made ahead and not needed", "ahead = [mcp__t__echo(a=i) for i in range(5)]\nfor c in ahead:\n    if (await c)['a'] == 1: break", "Note: line 1: calls of mcp__t__echo(...) that were never awaited, and so did not run: 3\n"),
     ("P11 calls made ahead, stderr closed", "import sys\nsys.stderr.close()\nahead = [mcp__t__echo(a=i) for i in range(5)]\nprint(await ahead[0])", "{'a': 0}\n"),
+    ("P11 a note is a line of its own", "ahead = [mcp__t__echo(a=i) for i in range(3)]\nprint(await ahead[0], end='')", "{'a': 0}\nNote: line 1: calls of mcp__t__echo(...) that were never awaited, and so did not run: 2\n"),
     ("P11 calls made ahead, after an error", "import asyncio\ns = asyncio.Semaphore(2)\nasync def limited(i, call):\n    async with s:\n        if i: raise KeyError(i)\n        return await call\ntry: await asyncio.gather(*[limited(i, mcp__t__echo(a=i)) for i in range(20)])\nexcept KeyError as e: print(e)", "1\nNote: line 7: calls of mcp__t__echo(...) that were never awaited, and so did not run: 19\n"),
     ("P11 a background task's error", "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    raise KeyError('k')\nt = asyncio.create_task(f())\nfor _ in range(3): await asyncio.sleep(0)\nprint(t.done())", "True\nNote: a background task failed and was not awaited:\nTraceback (most recent call last):\n  File \"<program>\", line 4, in f\n    raise KeyError('k')\nKeyError: 'k'\n"),
     ("P11 a background task's error, after asyncio.run", "import asyncio\nasync def f():\n    raise KeyError('k')\nasync def main():\n    global t\n    t = asyncio.create_task(f())\n    await asyncio.sleep(0)\n    await asyncio.sleep(0)\nasyncio.run(main())", "Note: a background task failed and was not awaited:\nTraceback (most recent call last):\n  File \"<program>\", line 3, in f\n    raise KeyError('k')\nKeyError: 'k'\n"),
@@ -589,6 +597,8 @@ class Protocol(Case):
             "try: await mcp__t__echo(size=16 << 20)\nexcept MemoryError: print('too large')\nprint(len(await mcp__t__echo(size=9)))"
         )
         for python in self.pythons():
+            if is_free_threaded(python):
+                self.skipTest(f"'{python}' takes large values out of address space that it has reserved at its start")
             for first in ("", "import asyncio\nawait asyncio.sleep(0)\n"):
                 for room in (4 << 20, 24 << 20):  # not for its bytes, or not for their text
                     run = Run(python, f"{first}ROOM = {room}\n{code}", reply)

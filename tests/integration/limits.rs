@@ -1,10 +1,10 @@
 //! The modes of the sandbox, as far as they need none, and what a program may take (B4, B5, B6).
 
-use mock_servers::{Reply, Tool};
+use mock_servers::{Fault, Reply, Tool};
 use serde_json::json;
 
 use crate::isolation::{assert_usable, echo};
-use crate::support::Ptc;
+use crate::support::{PATIENCE, Ptc};
 
 /// A file of the server's own, which a confined program must not read.
 fn reads_outside(ptc: &Ptc) -> String {
@@ -256,7 +256,7 @@ fn arguments_of_very_many_values_are_refused_and_harm_nothing() {
         "
         print(len((await mcp__s__echo(x=[0] * 100_000))['x']))
         try:
-            await mcp__s__echo(x=[0] * 600_000)
+            await mcp__s__echo(x=[0] * 200_000)
         except ToolError as error:
             print(error)
         try:
@@ -268,11 +268,36 @@ fn arguments_of_very_many_values_are_refused_and_harm_nothing() {
     assert_eq!(
         result.output(),
         "100000\n\
-         'mcp__s__echo' was refused: its arguments cannot be sent: they hold 600003 values, more \
-         than 500000; send them in parts\n\
+         'mcp__s__echo' was refused: its arguments cannot be sent: they hold 200003 values, more \
+         than 150000; send them in parts\n\
          inspect_tool(): its arguments are 100016 bytes long, more than 65536"
     );
     assert_usable(&mut session, "refusals");
+    session.close();
+}
+
+// contract: B6 D4
+#[test]
+fn a_call_with_the_largest_arguments_can_be_given_up() {
+    let hang = Tool::new("hang").reply(Reply::fault(Fault::Hang(Default::default())));
+    let mut session = Ptc::new()
+        .stdio("s", echo().tool(hang))
+        .execution("timeout_seconds", 20)
+        .start();
+    let result = session.execute(
+        "
+        import asyncio
+        large = [0] * 149_000 + ['x' * 10_000_000]
+        try:
+            await asyncio.wait_for(mcp__s__hang(x=large), 0.2)
+        except asyncio.TimeoutError:
+            print('gave up')
+        ",
+    );
+    assert_eq!(result.output(), "gave up");
+    session
+        .journal("s")
+        .wait_until(|journal| journal.cancelled().len() == 1, PATIENCE);
     session.close();
 }
 
