@@ -115,7 +115,7 @@ fn as_text(examination: &Examination, origin: &str, probes: &[Probe], style: Sty
     }
     line(format!("\n{}", style.title(&format!("Servers ({origin})"))));
     if probes.is_empty() {
-        line("  none are configured".to_owned());
+        line("  none are configured and enabled".to_owned());
     }
     let width = widest(probes.iter().map(|probe| probe.server.as_str()));
     for probe in probes {

@@ -51,7 +51,7 @@ pub(crate) struct Server {
 /// The answer of `ptc-mcp tools`.
 pub(crate) fn tools(servers: &[Server], style: Style) -> String {
     if servers.is_empty() {
-        return "no servers are configured\n".to_owned();
+        return "no servers are configured and enabled\n".to_owned();
     }
     let mut text = String::new();
     for (index, server) in servers.iter().enumerate() {
@@ -296,7 +296,7 @@ mod tests {
     fn tools_are_listed_for_people_and_for_programs() {
         insta::assert_snapshot!("tools", tools(&servers(), PLAIN));
         insta::assert_snapshot!("tools_json", format!("{:#}", tools_json(&servers())));
-        assert_eq!(tools(&[], PLAIN), "no servers are configured\n");
+        assert_eq!(tools(&[], PLAIN), "no servers are configured and enabled\n");
         let coloured = tools(&servers(), Style { colours: true });
         assert!(coloured.contains("\u{1b}[31mnot connected:\u{1b}[0m"));
     }

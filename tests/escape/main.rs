@@ -109,6 +109,10 @@ fn main() -> ExitCode {
         "escape-corpus: {} of {all} scripts",
         attacks.len()
     ));
+    if attacks.is_empty() && std::env::var_os("PTC_MCP_ESCAPE_DEATHS").is_none() {
+        say("no script has a name like that");
+        return ExitCode::FAILURE;
+    }
     let chosen = std::env::var("PTC_MCP_ESCAPE_SETTINGS").unwrap_or_default();
     let required = std::env::var("PTC_MCP_ESCAPE_REQUIRE").unwrap_or_default();
     let named = |list: &str, setting: &Setting| {

@@ -250,7 +250,7 @@ fn tools_lists_every_server_and_what_it_offers() {
     );
     assert_eq!(listed["servers"][2]["connected"], false);
     let said = run(&Ptc::new(), &["tools"]);
-    assert_eq!(said.stdout, "no servers are configured\n");
+    assert_eq!(said.stdout, "no servers are configured and enabled\n");
 }
 
 // contract: S4
