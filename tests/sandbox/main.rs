@@ -246,11 +246,16 @@ fn nothing_outlives_the_server_the_launcher_or_the_child() {
         for victim in ["server", "launcher", "child"] {
             let mut server = place
                 .command(&[], &["run", program.to_str().unwrap()])
+                .env("PTC_MCP_LOG", "debug")
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
+                .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
+            // A child that dies before its program has it is replaced by another one.
+            let log = BufReader::new(server.stderr.take().unwrap());
+            let mut log = log.lines().map(Result::unwrap);
+            assert!(log.any(|line| line.contains("a child is handed out")));
             let mut running = Vec::new();
             eventually("a program's child", || {
                 running = confined(server.id());
