@@ -31,9 +31,15 @@ use frame::FrameError;
 /// frame and runs it.
 pub const LOADER: &str = include_str!("loader.py");
 
-/// The child's half: one text of two files, of which the second uses what the first defines.
+/// The child's half: one text of several files, of which each uses what those before it define.
 pub const HALF: &str = concat!(
     include_str!("check.py"),
+    "\n\n",
+    include_str!("frames.py"),
+    "\n\n",
+    include_str!("calls.py"),
+    "\n\n",
+    include_str!("failures.py"),
     "\n\n",
     include_str!("bootstrap.py")
 );
