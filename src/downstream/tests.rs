@@ -109,11 +109,19 @@ async fn running() -> Connection {
         .unwrap()
 }
 
+/// What has not come about by then never will: that is a failure, and no hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn soon<T>(fact: impl Future<Output = T>) -> T {
+    let fact = tokio::time::timeout(PATIENCE, fact).await;
+    fact.expect("it comes about")
+}
+
 async fn call(connection: &Connection, tool: &str, arguments: Value) -> Result<Value, CallFailure> {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object")
     };
-    let result = connection.call_tool(tool, arguments).await?;
+    let result = soon(connection.call_tool(tool, arguments)).await?;
     Ok(serde_json::from_str(result.get()).unwrap())
 }
 
@@ -224,7 +232,7 @@ async fn a_server_of_2026_is_discovered_on_the_same_stream() {
     .await
     .unwrap();
     assert_eq!(connection.protocol_version(), "2026-07-28");
-    connection.tools_changed().await;
+    soon(connection.tools_changed()).await;
     let result = call(&connection, "echo", json!({"a": 1})).await.unwrap();
     assert_eq!(result["content"][0]["v"], json!({"a": 1}));
     assert_eq!(connection.list_tools().await.unwrap().len(), 2);
@@ -291,7 +299,7 @@ async fn a_dropped_call_is_cancelled_downstream() {
         () = async { call(&connection, "echo", json!({})).await.map(|_| ()).unwrap() } => {}
     }
     // The server says so by this notification.
-    connection.tools_changed().await;
+    soon(connection.tools_changed()).await;
 }
 
 // contract: D4
@@ -306,7 +314,7 @@ async fn a_dropped_list_is_cancelled_downstream() {
         listed = connection.list_tools() => panic!("{listed:?}"),
         () = async { call(&connection, "echo", json!({})).await.map(|_| ()).unwrap() } => {}
     }
-    connection.tools_changed().await;
+    soon(connection.tools_changed()).await;
 }
 
 // contract: D3, D4, D5
@@ -319,7 +327,7 @@ async fn a_dead_server_is_lost_with_its_last_words() {
     };
     assert!(reason.contains("exited with status 3"), "{reason}");
     assert!(reason.contains("out of | cheese"), "{reason}");
-    assert_eq!(connection.closed().await, reason);
+    assert_eq!(soon(connection.closed()).await, reason);
     while exists(&group) {
         tokio::task::yield_now().await;
     }

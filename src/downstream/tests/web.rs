@@ -338,7 +338,7 @@ async fn a_lost_connection_ends_it_and_the_call_is_sent_once() {
             panic!("{tool}: {failure:?}")
         };
         assert!(reason.contains(expected), "{tool}: {reason}");
-        assert_eq!(&connection.closed().await, reason);
+        assert_eq!(&soon(connection.closed()).await, reason);
         assert_eq!(*calls.lock().unwrap(), 1, "{tool}");
     }
 }

@@ -19,10 +19,10 @@ async fn the_listening_stream_tells_of_tools_and_of_the_end() {
         "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n".into(),
     )
     .unwrap();
-    connection.tools_changed().await;
+    soon(connection.tools_changed()).await;
     drop(said);
     assert_eq!(
-        connection.closed().await,
+        soon(connection.closed()).await,
         "the server ended the session (HTTP status 404)"
     );
 }
@@ -36,11 +36,11 @@ async fn a_listening_stream_that_is_resumed_leaves_nothing_unknown() {
         as_events("retry: 1\nid: e1\ndata:\n\n")
     })
     .await;
-    opened.wait_for(|opened| *opened > 3).await.unwrap();
+    soon(opened.wait_for(|opened| *opened > 3)).await.unwrap();
     assert_eq!(connection.tools_changed().now_or_never(), None);
 
     let (connection, _) = listening(|_, _| as_events("retry: 1\ndata:\n\n")).await;
-    connection.tools_changed().await;
+    soon(connection.tools_changed()).await;
 }
 
 // contract: D4
@@ -57,8 +57,8 @@ async fn a_stream_that_is_resumed_in_silence_is_opened_anew() {
         }
     })
     .await;
-    connection.tools_changed().await;
-    opened.wait_for(|opened| *opened > 2).await.unwrap();
+    soon(connection.tools_changed()).await;
+    soon(opened.wait_for(|opened| *opened > 2)).await.unwrap();
 }
 
 /// The connection to a server whose listening stream, opened for the n-th time, is answered so, and
@@ -87,7 +87,7 @@ const CHANGED: &str =
 async fn a_server_may_have_no_listening_stream() {
     for refusal in ["404 Not Found", "405 Method Not Allowed", "400 Bad Request"] {
         let (connection, mut opened) = listening(move |_, _| status(refusal, "")).await;
-        opened.wait_for(|opened| *opened > 0).await.unwrap();
+        soon(opened.wait_for(|opened| *opened > 0)).await.unwrap();
         // What the refusal led to is known by the time when these are answered.
         for _ in 0..3 {
             assert!(call(&connection, "fine", json!({})).await.is_ok());
@@ -107,7 +107,7 @@ async fn a_listening_stream_that_stood_and_is_refused_is_a_session_that_ended() 
         })
         .await;
         let reason = format!("the server ended the session (HTTP status {refusal})");
-        assert_eq!(connection.closed().await, reason);
+        assert_eq!(soon(connection.closed()).await, reason);
     }
 }
 
@@ -125,7 +125,7 @@ async fn a_listening_stream_comes_back_after_a_refusal_that_says_nothing_of_the_
             _ => as_events(CHANGED),
         })
         .await;
-        connection.tools_changed().await;
+        soon(connection.tools_changed()).await;
     }
     // Nor does one that no longer has the events.
     let (connection, _) = listening(|nth, request| match nth {
@@ -134,5 +134,5 @@ async fn a_listening_stream_comes_back_after_a_refusal_that_says_nothing_of_the_
         _ => as_events(CHANGED),
     })
     .await;
-    connection.tools_changed().await;
+    soon(connection.tools_changed()).await;
 }
