@@ -60,6 +60,7 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     #[cfg(target_os = "macos")]
     let removed = removed.or_else(|_| {
         make_changeable(folder);
+        let _ = make_removable(folder);
         std::fs::remove_dir_all(folder)
     });
     match removed {
