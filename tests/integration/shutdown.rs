@@ -1,7 +1,7 @@
 //! How it ends: whoever asks, in good time, and nothing stays behind (section S12).
 
 use std::io::Write;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use mock_servers::{At, Event, Fault, Journal, Mock, Reply, Scenario, Tool};
@@ -317,7 +317,7 @@ fn what_is_left_behind_is_seen() {
     let mut session = Ptc::new().stdio("s", sleeping()).start();
     session.wait_for_tools("connected", |names| names.len() == 1);
     let folder = session.folder().to_owned();
-    let mut stray = Command::new("sleep")
+    let mut stray = std::process::Command::new("sleep")
         .arg("600")
         .env("LEFT_BY", &folder)
         .spawn()
